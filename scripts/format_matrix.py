@@ -25,11 +25,11 @@ COLUMNS = {
     "cost": ("cost",),
 }
 EXACT, PARTLY, NOT, UNSTATED, UNTESTED = "yes", "partly", "no", "", "?"
-NATIVE_SUMMARY = "AgentUnit's own [records](records.md), one JSON a line"
+NATIVE_SUMMARY = "AgentUnit's own [records](records.md), one JSON object per line"
 
 
 def traces_page() -> str:
-    """The page with its table written anew."""
+    """The page with its table written again."""
     before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
     _, found, after = rest.partition(END)
     if not found:

@@ -21,6 +21,7 @@ from agentunit.privacy.metrics import PIILeakageMetric
 from agentunit.reports.figures import describe_direction, describe_range
 from agentunit.reports.json_report import known_backends
 from scripts.format_matrix import traces_page
+from scripts.reference_pages import api_page, cli_page
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 
@@ -293,7 +294,7 @@ def _answer_keys(info: MetricInfo) -> list[str]:
     return [f"- answer keys in the metadata, which agents do not receive: {', '.join(keys)}"] if keys else []
 
 
-PAGES = {"metrics.md": metrics_page, "traces.md": traces_page}
+PAGES = {"api.md": api_page, "cli.md": cli_page, "metrics.md": metrics_page, "traces.md": traces_page}
 
 
 def main() -> int:

@@ -226,7 +226,7 @@ def test_samples_are_small_and_always_the_same(model, whole_groups):
 
 
 def test_the_sets_of_the_training_are_those_that_its_code_names(model):
-    """The model's own training code says which labelled sets it takes."""
+    """The model's own training code says which labeled sets it takes."""
     import ast
 
     from benchmarks.validity.seen_in_training import TRAINED_ON

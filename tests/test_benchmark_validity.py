@@ -411,3 +411,34 @@ def test_published_figures_are_shares_with_a_source():
 )
 def test_the_committed_files_are_what_the_data_says():
     assert run(ROOT, "--check") == 0
+
+
+def test_two_scorers_are_compared_on_the_same_cases_only():
+    from benchmarks.validity.baselines import ANSWER_WORDS_IN_CONTEXT
+    from benchmarks.validity.measure import Scorer
+    from benchmarks.validity.quality_figures import above_plain, unnumbered
+
+    from agentunit.engine.validity import ScoredRow
+
+    ours, plain = Scorer("faithfulness", "metric", "local"), Scorer(ANSWER_WORDS_IN_CONTEXT.name, "baseline")
+    right = [ScoredRow(number % 2, 0.1 + 0.8 * (number % 2), (number, f"text {number}")) for number in range(40)]
+    # The rival ranks every case the other way round, but for two cases that it does not know.
+    wrong = [row._replace(value=1.0 - row.value) for row in right[2:]]
+    scored = {ours: {"news": right, "grades": [ScoredRow(0.4, 0.5, (0, None))]}, plain: {"news": wrong}}
+    (figure,) = above_plain(scored, ANSWER_WORDS_IN_CONTEXT)
+    assert (figure.dataset, figure.n, figure.value, figure.low, figure.high) == ("news", 38, 1.0, 1.0, 1.0)
+    assert {row.group for row in unnumbered(scored)[ours]["news"]} == {f"text {number}" for number in range(40)}
+
+
+def test_calibration_stands_on_the_page_for_each_size(folder, tmp_path):
+    run(tmp_path)
+    page = (tmp_path / "docs/validity.md").read_text(encoding="utf-8")
+    assert "## Calibration of groundedness" in page
+    assert "| set | supported | mean score, `local` | mean score, `local-large` |" in page
+    assert "| begin_wow | 0.50 | 0.55 ‡ | – |" in page
+
+
+def test_trust_says_what_answers_were_held_against():
+    figure = TrustFigure("faithfulness", "local", "AUROC", 0.73, evidence="given context", mean_off=0.4)
+    assert str(figure) == "useful, AUROC 0.73 on given context; mean off by up to 0.4"
+    assert "(given context)" in figure.at_length()

@@ -6,6 +6,7 @@ import doctest
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -19,7 +20,10 @@ from agentunit.core.codec import decode_record
 ROOT = Path(__file__).resolve().parent.parent
 # Their Python needs the framework: tests/frameworks/test_live.py runs it in the environment of the same name.
 FRAMEWORK_PAGES = sorted((ROOT / "docs" / "frameworks").glob("*.md"))
-PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md"), *FRAMEWORK_PAGES])
+TOP_PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")]
+TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
+EXAMPLES = sorted((ROOT / "examples").glob("*/README.md"))
+PAGES = sorted([*TOP_PAGES, *(ROOT / "docs").glob("*.md"), *FRAMEWORK_PAGES, *TUTORIALS])
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -34,10 +38,10 @@ def blocks_of(page: Path) -> list[Block]:
     return [Block(m.group(1), m.group(2), text[: m.start()].count("\n") + 2) for m in _FENCE.finditer(text)]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}/{page.name}")
 def test_every_block_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    # A CLIP that was trained on coloured shapes, for the page that shows one.
+    # A CLIP that was trained on colored shapes, for the page that shows one.
     monkeypatch.setenv("AGENTUNIT_CLIP", str(ROOT / "tests" / "data" / "tiny_clip"))
     namespace: dict[str, object] = {"__name__": page.stem}
     for block in blocks_of(page):
@@ -61,6 +65,38 @@ def test_every_block_runs(page: Path, tmp_path: Path, monkeypatch: pytest.Monkey
             tomllib.loads(block.text)
         else:
             assert block.language in ("text", "toml"), f"{where}: a block needs a language that this test can run"
+
+
+@pytest.mark.parametrize("page", EXAMPLES, ids=lambda page: page.parent.name)
+def test_every_example_ends_with_the_verdict_that_it_shows(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / page.parent.name
+    shutil.copytree(page.parent, folder, ignore=shutil.ignore_patterns(".agentunit", "__pycache__"))
+    monkeypatch.chdir(folder)
+    for block in blocks_of(page):
+        if block.language == "console":
+            for command, shown in commands_of(block.text):
+                run_and_compare(command, shown, f"{page.parent.name}:{block.line}")
+
+
+def test_the_list_of_examples_names_each_of_them() -> None:
+    listed = re.findall(r"\]\((\w+)/README[.]md\)", (ROOT / "examples" / "README.md").read_text(encoding="utf-8"))
+    assert sorted(listed) == [page.parent.name for page in EXAMPLES]
+
+
+def test_every_page_in_the_navigation_of_the_site_exists() -> None:
+    class Loader(yaml.SafeLoader):
+        """Python's own tags name functions of Markdown extensions: what they are does not matter here."""
+
+    Loader.add_multi_constructor("tag:yaml.org,2002:python/", lambda *_: None)
+    text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    named = set(re.findall(r"[\w./-]+[.]md", str(yaml.load(text, Loader)["nav"])))
+    pages = {page.relative_to(ROOT / "docs").as_posix() for page in (ROOT / "docs").rglob("*.md")}
+    made = {"changes.md", "contributing.md", "examples/index.md"}
+    assert named - made <= pages
+    # A new page is listed by itself; a tutorial needs its place.
+    assert {page for page in pages if page.startswith("tutorials/")} <= named
 
 
 @pytest.mark.parametrize("page", FRAMEWORK_PAGES, ids=lambda page: page.stem)
@@ -107,6 +143,6 @@ def _without_model_figures(output: str) -> str:
 
 
 def test_links_lead_somewhere() -> None:
-    for page in PAGES:
+    for page in [*PAGES, *EXAMPLES, ROOT / "examples" / "README.md"]:
         for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"

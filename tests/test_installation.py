@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import re
+import subprocess
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +31,18 @@ def origin(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
 
     monkeypatch.setattr(installation, "__file__", str(tmp_path / "lib" / "site-packages" / "agentunit" / "a.py"))
     monkeypatch.setattr("importlib.metadata.distribution", lambda _: Distribution())
-    for cached in (installation._checkout, installation._origin):
+    # Without this it would read the distribution that has just been replaced.
+    monkeypatch.setattr("importlib.metadata.requires", lambda _: distribution_of_this_checkout().requires)
+    for cached in (installation._checkout, installation._origin, installation._declared):
         cached.cache_clear()
     yield lambda noted: setattr(Distribution, "noted", noted)
     monkeypatch.undo()
-    for cached in (installation._checkout, installation._origin):
+    for cached in (installation._checkout, installation._origin, installation._declared):
         cached.cache_clear()
+
+
+# Before a test takes its place.
+distribution_of_this_checkout = partial(importlib.metadata.distribution, installation.DISTRIBUTION)
 
 
 def test_in_a_checkout_the_command_names_its_folders() -> None:
@@ -66,14 +75,69 @@ def test_installed_from_a_repository(origin: Any) -> None:
     assert install_command("local-large") == f'pip install {local} {local[:-1]}-large"'
 
 
-@pytest.mark.parametrize(
-    "noted",
-    [None, "", "no json", "[]", {"url": "file:///gone", "dir_info": {}}, {"url": 3}, {"url": "https://e.com/a.whl"}],
-)
-def test_from_an_index_or_who_knows_where_the_name_is_all_there_is(origin: Any, noted: Any) -> None:
+UNKNOWN = [
+    None,
+    "",
+    "no json",
+    "[]",
+    {"url": "file:///gone", "dir_info": {}},
+    {"url": 3},
+    {"url": "https://e.com/a.whl"},
+]
+
+
+@pytest.mark.parametrize("noted", UNKNOWN)
+def test_from_who_knows_where_nothing_of_ours_is_asked_of_an_index(origin: Any, noted: Any) -> None:
     origin(noted)
-    assert install_command("local") == 'pip install "agentunit-eval[local]"'
-    assert reinstall_command() == "pip install --force-reinstall agentunit-eval"
+    local = "FOLDER_OF_WHEELS/agentunit_local-*.whl"
+    assert install_command("local") == f"pip install {local}"
+    assert install_command("local-large") == f"pip install {local} FOLDER_OF_WHEELS/agentunit_local_large-*.whl"
+    assert reinstall_command() == "pip install --force-reinstall FOLDER_OF_WHEELS/agentunit_eval-*.whl"
+    assert remote_install_command() == "pip install wheels/agentunit_eval-*.whl wheels/agentunit_local-*.whl"
+
+
+def test_beside_a_wheel_that_was_installed_the_others_are_found(origin: Any, tmp_path: Path) -> None:
+    wheels = tmp_path / "my wheels"
+    wheels.mkdir()
+    local = wheels / "agentunit_local-0.1.0-py3-none-any.whl"
+    local.touch()
+    origin({"url": (wheels / "agentunit_eval-0.1.0-py3-none-any.whl").as_uri(), "archive_info": {}})
+    assert install_command("local") == f'pip install "{local}"'
+    assert install_command("local-large") == f'pip install "{local}" FOLDER_OF_WHEELS/agentunit_local_large-*.whl'
+
+
+REQUIRED = [
+    "click>=8.1",
+    "zstandard>=0.22; extra == 'zstd'",
+    "ecologits<0.12,>=0.11; extra == 'sustainability'",
+    "psutil>=5.9; (sys_platform != 'linux') and extra == 'sustainability'",
+    'spacy<4; (python_version >= "3.12") and extra == "ner"',
+    "agentunit-eval[ner, zstd]; extra == 'presidio'",
+    "presidio-analyzer; extra == 'presidio'",
+]
+
+
+@pytest.mark.parametrize(
+    ("extra", "command"),
+    [
+        ("zstd", 'pip install "zstandard>=0.22"'),
+        ("sustainability", """pip install "ecologits<0.12,>=0.11" "psutil>=5.9; sys_platform != 'linux'\""""),
+        ("presidio", """pip install "spacy<4; python_version >= '3.12'" "zstandard>=0.22" presidio-analyzer"""),
+    ],
+)
+def test_an_extra_is_spelled_out_as_packages_of_others(
+    origin: Any, monkeypatch: pytest.MonkeyPatch, extra: str, command: str
+) -> None:
+    origin(None)
+    monkeypatch.setattr("importlib.metadata.requires", lambda _: REQUIRED)
+    assert install_command(extra) == command
+
+
+def test_no_extra_asks_an_index_for_one_of_ours(origin: Any) -> None:
+    origin(None)
+    for extra in distribution_of_this_checkout().metadata.get_all("Provides-Extra"):
+        asked = install_command(extra).removeprefix("pip install ")
+        assert not re.search(r"(?<!/)agentunit-", asked), asked
 
 
 def test_hints_are_worded_in_one_place() -> None:
@@ -83,6 +147,28 @@ def test_hints_are_worded_in_one_place() -> None:
         if re.search(r"pip install[^\n]*agentunit", path.read_text(encoding="utf-8"))
     ]
     assert worded in ([], ["src/agentunit/installation.py"])
+
+
+def test_no_page_or_workflow_installs_one_of_ours_by_a_name_that_anybody_could_register() -> None:
+    """``--no-index`` asks no index; a path, a URL or a file is no name."""
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
+    if listed.returncode:
+        pytest.skip("the files of the project are listed by git")
+    by_name = re.compile(r"""(?:pip3?|uv|pipx|uvx) (?:install|add|run|tool|download)\b(?P<rest>[^`&|\n]*)""")
+    ours = re.compile(
+        r"""(?:^|[\s"'=])agentunit(?:-eval|-local|-local-large)?(?:\[[^]]*\])?(?=$|[\s"';,)<>=]|\.\s)(?! @)"""
+    )
+    kinds = (".md", ".txt", ".py", ".yml", ".yaml", ".toml", "")
+    paths = [ROOT / name for name in listed.stdout.split("\n") if name and Path(name).suffix in kinds]
+    wrong = [
+        f"{path.relative_to(ROOT)}: {line.strip()[:160]}"
+        for path in paths
+        if path.is_file() and path != Path(__file__)
+        for line in path.read_text(encoding="utf-8", errors="replace").splitlines()
+        for command in by_name.finditer(line)
+        if "--no-index" not in command["rest"] and ours.search(command["rest"])
+    ]
+    assert wrong == []
 
 
 def test_the_readme_installs_the_local_model_too() -> None:

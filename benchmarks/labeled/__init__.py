@@ -1,1 +1,1 @@
-"""Whether the labeled rate's interval holds what it says: coverage and width, on labelled sets and by simulation."""
+"""Whether the labeled rate's interval holds what it says: coverage and width, on labeled sets and by simulation."""

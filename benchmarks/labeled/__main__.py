@@ -52,7 +52,7 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
     if "sets" in wanted:
         folder = data_folder(root)
         if folder is None:
-            print(f"labeled: sets skipped, no labelled data here ({VARIABLE} names its folder)")
+            print(f"labeled: sets skipped, no labeled data here ({VARIABLE} names its folder)")
         else:
             try:
                 data = LabelledData(folder)

@@ -25,7 +25,7 @@ def measured_part(on_sets: Sequence[Cell], simulated: Sequence[Cell], stopped: S
     """Three tables: a summary, the sets, and what stopping does."""
     parts = []
     if on_sets:
-        parts.append(_summary(f"On {len({cell.population for cell in on_sets})} labelled sets", on_sets))
+        parts.append(_summary(f"On {len({cell.population for cell in on_sets})} labeled sets", on_sets))
     if simulated:
         parts.append(_summary("By simulation", simulated))
     if on_sets:

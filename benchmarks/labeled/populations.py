@@ -101,6 +101,6 @@ def _clusters() -> Iterator[Population]:
 
 
 def of_set(scored: ScoredSet) -> Population:
-    """A labelled set as a population: its rows are all cases there are."""
+    """A labeled set as a population: its rows are all cases there are."""
     labels, scores = (np.array([getattr(row, field) for row in scored.rows]) for field in ("label", "score"))
     return Population(scored.name, scored.scorer, labels, scores)

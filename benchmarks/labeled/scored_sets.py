@@ -1,4 +1,4 @@
-"""The labelled sets with the scores of our metrics and of plain baselines, computed once and kept outside git."""
+"""The labeled sets with the scores of our metrics and of plain baselines, computed once and kept outside git."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far AgentUnit's scores agree with people: measured on public labelled data, written into the package and docs.
+"""How far AgentUnit's scores agree with people: measured on public labeled data, written into the package and docs.
 
 ``python -m benchmarks.validity`` reads ``dev/`` of the folder named by ``AGENTUNIT_DATA`` (default ``../shared/data``
 beside the repository) and writes ``src/agentunit/metrics/validity.json`` and ``docs/validity.md``. A rerun on the same

@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
         parser.error("--check compares whole files, so it cannot be used with --only")
     folder = data_folder(root)
     if folder is None:
-        print(f"validity: skipped, no labelled data here ({VARIABLE} names its folder)")
+        print(f"validity: skipped, no labeled data here ({VARIABLE} names its folder)")
         return 0
     try:
         if options.install_peers:

@@ -60,7 +60,7 @@ def answer_words_in_context(record: Record) -> float | None:
 
 
 def answer_bigrams_in_context(record: Record) -> float | None:
-    """The share of the answer's pairs of neighbouring words that stand side by side in a passage of the context."""
+    """The share of the answer's pairs of neighboring words that stand side by side in a passage of the context."""
     answer = outcome_text(record.outcome)
     if answer is None:
         return None
@@ -112,7 +112,7 @@ ANSWER_WORDS_IN_CONTEXT = Baseline(
 )
 ANSWER_BIGRAMS_IN_CONTEXT = Baseline(
     "bigram precision",
-    "the share of the answer's pairs of neighbouring words that stand side by side in the context",
+    "the share of the answer's pairs of neighboring words that stand side by side in the context",
     answer_bigrams_in_context,
 )
 QUESTION_WORDS_IN_CONTEXT = Baseline(

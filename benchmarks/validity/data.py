@@ -1,4 +1,4 @@
-"""The labelled data: where it lies, and its rows."""
+"""The labeled data: where it lies, and its rows."""
 
 from __future__ import annotations
 
@@ -53,6 +53,6 @@ class LabelledData:
 
 
 def data_folder(root: Path, environment: Mapping[str, str] = os.environ) -> Path | None:
-    """The folder with the labelled data, or ``None`` where it is absent; a relative one starts at the repository."""
+    """The folder with the labeled data, or ``None`` where it is absent; a relative one starts at the repository."""
     folder = root / environment.get(VARIABLE, DEFAULT_FOLDER)
     return folder if (folder / "dev").is_dir() else None

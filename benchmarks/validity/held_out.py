@@ -19,7 +19,8 @@ FILE = Path(__file__).with_name("held_out.json")
 class HeldOutFigure(Struct, frozen=True, forbid_unknown_fields=True):
     """One figure. ``beside`` names what plain baselines or others reach; ``trust`` marks the one that is shown.
 
-    ``version`` is that of the metric which was measured, where it has changed since; ``language`` that of all cases.
+    ``version`` is that of the metric which was measured, where it has changed since; ``language`` that of all cases;
+    ``evidence`` is what answers were held against, where runs hold them against more.
     """
 
     metrics: list[str]
@@ -32,6 +33,7 @@ class HeldOutFigure(Struct, frozen=True, forbid_unknown_fields=True):
     trust: bool = False
     version: str | None = None
     language: str | None = None
+    evidence: str | None = None
 
 
 class HeldOut(Struct, frozen=True, forbid_unknown_fields=True):
@@ -53,6 +55,7 @@ class HeldOut(Struct, frozen=True, forbid_unknown_fields=True):
                 held_out=self.date,
                 version=each.version,
                 language=each.language,
+                evidence=each.evidence,
             )
             for each in self.figures
             if each.trust

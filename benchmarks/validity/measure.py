@@ -1,4 +1,4 @@
-"""From labelled cases to figures: score them with real metrics and plain baselines, one row a scorer and set."""
+"""From labeled cases to figures: score them with real metrics and plain baselines, one row a scorer and set."""
 
 from __future__ import annotations
 

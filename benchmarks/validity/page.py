@@ -8,6 +8,7 @@ import msgspec
 
 from agentunit.engine.validity import NEGLIGIBLE_SKILL, STRONG_SKILL, USEFUL_SKILL
 from benchmarks.validity.bias import bias_chapter, recorded_biases, with_bias
+from benchmarks.validity.calibration import calibration_chapter
 from benchmarks.validity.family import Family, Published, published_figures
 from benchmarks.validity.held_out import held_out
 from benchmarks.validity.lines import as_given, interval, lines_of, number
@@ -24,14 +25,14 @@ _INTRODUCTION = f"""\
 <!-- Written by `python -m benchmarks.validity`; edit benchmarks/validity, not this file. -->
 
 A score is only as good as its agreement with people. This page measures that agreement on public data that people
-labelled: every metric below was run through `agentunit.score`, as you would run it, on cases where the right verdict
+labeled: every metric below was run through `agentunit.score`, as you would run it, on cases where the right verdict
 is known. The data itself is not part of the project; `make validity` repeats the measurement where it is present.
 
 **How to read a figure.** *AUROC* is the chance that a case people called good scores better than one they called bad:
 1.00 is perfect, 0.50 is a coin toss. *Spearman* is the same idea for graded labels: 1 is the same order, 0 is no
 relation. *Agreement* is the share of cases on which the score, cut in two, says what people said; *balanced accuracy*
 is the same with good and bad cases counting alike, so that one fixed answer gets 0.50. *Recall*, *precision* and *F1*
-say how much of what is labelled was found, how much of what was found is right, and both in one. Behind each figure
+say how much of what is labeled was found, how much of what was found is right, and both in one. Behind each figure
 stands its 95 % interval, made by resampling; cases that share a source are resampled together. A backend that is slow
 was measured on fewer rows of large sets, drawn by a fixed rule; the cell then says how many (*n*).
 
@@ -57,7 +58,7 @@ correlations from 0.60 and 0.40; by the lower end of the interval where it is kn
 
 
 def trust_file(families: Iterable[Family]) -> bytes:
-    """The figures as they are shipped, sorted, one a line."""
+    """The figures as they are shipped, sorted, one per line."""
     shown = {(each.metric, each.backend): each for family in families for each in family.trust}
     shown |= {(each.metric, each.backend): each for each in held_out().trust()}
     figures = with_bias([shown[place] for place in sorted(shown)], recorded_biases())
@@ -67,7 +68,8 @@ def trust_file(families: Iterable[Family]) -> bytes:
 
 def page(families: Sequence[Family]) -> str:
     """The whole page in Markdown."""
-    chapters = [_INTRODUCTION, _held_out(), bias_chapter(recorded_biases()), _overview(families)]
+    chapters = [_INTRODUCTION, _held_out(), bias_chapter(recorded_biases()), calibration_chapter()]
+    chapters += [_overview(families)]
     chapters += [_chapter(family) for family in families]
     return "\n".join(chapter.rstrip("\n") + "\n" for chapter in chapters if chapter)
 

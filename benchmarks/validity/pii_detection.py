@@ -1,4 +1,4 @@
-"""From labelled spans of personal data to figures: precision, recall and F1 of a detector, by type and pooled."""
+"""From labeled spans of personal data to figures: precision, recall and F1 of a detector, by type and pooled."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Found = Sequence[Sequence[Span]]
 
 
 class LabelledTexts(Struct, frozen=True):
-    """One set: texts, what is labelled in each, what source each comes from, and the types that are labelled in it."""
+    """One set: texts, what is labeled in each, what source each comes from, and the types that are labeled in it."""
 
     name: str
     texts: list[str]
@@ -79,7 +79,7 @@ def labelled_texts(
 
 
 def detection_figures(scorer: Scorer, texts: LabelledTexts, found: Found) -> list[Figure]:
-    """A detector's figures on one set: overall, the structured types together, and each type that is labelled."""
+    """A detector's figures on one set: overall, the structured types together, and each type that is labeled."""
     by_source: dict[str, dict[str, Counts]] = {}
     for spans, labelled, source in zip(found, texts.labelled, texts.sources, strict=True):
         sums = by_source.setdefault(source, {})

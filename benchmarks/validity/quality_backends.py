@@ -32,8 +32,8 @@ _WAY_OUT = {
     "local": "pip install ./packages/agentunit-local",
     "local-large": "pip install ./packages/agentunit-local ./packages/agentunit-local-large",
 }
-# Bookkeeping of the training, not something that scores.
-_NO_CODE = frozenset({"card.json"})
+# Bookkeeping of the training, and the recognizer of people, which scores no quality.
+_NO_CODE = frozenset({"card.json", "recognizer", "recognizer.onnx", "__pycache__"})
 
 Sets = Mapping[str, Sequence[LabelledCase]]
 
@@ -131,6 +131,6 @@ def _code_digest(backend: str, root: Path) -> bytes:
         digest.update(Path(__file__).with_name(module).read_bytes())
     for name in CODE[backend]:
         for file in sorted((root / name).rglob("*")):
-            if file.is_file() and "__pycache__" not in file.parts and file.name not in _NO_CODE:
+            if file.is_file() and _NO_CODE.isdisjoint(file.relative_to(root / name).parts):
                 digest.update(file.read_bytes())
     return digest.digest()

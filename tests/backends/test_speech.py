@@ -48,10 +48,10 @@ def test_how_recordings_begin(beginning: bytes, tmp_path: Path) -> None:
     ("content", "reason"),
     [
         (b"", "is empty"),
-        (b"Dear diary, this is no recording.", "is no recording of a known format (it begins with b'Dear dia')"),
-        ("Dear diary".encode("utf-16"), "is no recording of a known format"),
-        (b"\xff", "is no recording of a known format"),
-        (b"#EXTM3U\nhttp://example.com/a.ts\n", "is no recording of a known format"),
+        (b"Dear diary, this is no recording.", "is not a recording of a known format (it begins with b'Dear dia')"),
+        ("Dear diary".encode("utf-16"), "is not a recording of a known format"),
+        (b"\xff", "is not a recording of a known format"),
+        (b"#EXTM3U\nhttp://example.com/a.ts\n", "is not a recording of a known format"),
         (b"RIFF" + bytes(200), "must have at most 100 bytes; it has 204"),
     ],
 )
@@ -105,6 +105,7 @@ def test_no_more_is_decoded_than_allowed(tmp_path: Path) -> None:
         (wav(0), "holds no sound"),
         (b"OggS" + os.urandom(500), "cannot be decoded|holds no sound"),
     ],
+    ids=["zeros", "cut off", "empty", "noise"],
 )
 def test_broken_recordings(content: bytes, reason: str, tmp_path: Path) -> None:
     (tmp_path / "speech.wav").write_bytes(content)

@@ -92,7 +92,7 @@ def test_a_judge_model_plays_a_persona(invoke: Any, server: JudgeServer) -> None
     assert {call.body["temperature"] for call in server.calls} == {1}
     assert "the simulated user asks a judge: persona, goal and conversation of 2 cases go to judge-1" in made.stderr
     summary = json.loads(made.stdout)["summary"]
-    # What the user took stands beside the agent's cost, and is no part of it.
+    # What the user took stands beside the agent's cost, and is not part of it.
     assert summary["simulated_user"]["n_calls"] == len(server.calls) == 12
     assert summary["simulated_user"]["cost_usd"] > 0
     assert next(row["total"] for row in summary["metrics"] if row["metric"] == "cost") == 4.0

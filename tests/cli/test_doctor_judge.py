@@ -68,7 +68,7 @@ FAULTS: dict[str, tuple[Fault, dict[str, Any], str]] = {
     "unknown dialect": (Fault(body=b'{"answer": "yes"}'), {}, "AGENTUNIT_JUDGE_PROFILE names the kind of server"),
     "too few tokens": (cut_off(), {"max_tokens": 5}, "raise AGENTUNIT_JUDGE_MAX_TOKENS"),
     "silence": (Fault(hang=True), {"timeout_s": 0.2}, "raise AGENTUNIT_JUDGE_TIMEOUT_S (now 0.2)"),
-    "not HTTP": (Fault(before=b"SSH-2.0\r\n"), {}, "is no HTTP server, or wants https://"),
+    "not HTTP": (Fault(before=b"SSH-2.0\r\n"), {}, "is not an HTTP server, or wants https://"),
     "no JSON": (Fault(message={"content": "Yes!"}), {}, "name a model that follows a format"),
 }
 

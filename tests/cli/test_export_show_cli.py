@@ -180,7 +180,7 @@ def test_mistakes_in_show_are_one_line(verb):
 def test_the_file_says_the_format(verb):
     written = {
         "run.xml": lambda path: ElementTree.parse(path).getroot().tag == "testsuites",
-        "run.md": lambda path: Path(path).read_text().startswith("### <code>desk</code>: ❌ FAIL"),
+        "run.md": lambda path: Path(path).read_text().startswith("### `desk`: ❌ FAIL"),
         "run.csv": lambda path: len(list(csv.reader(io.StringIO(Path(path).read_text())))) == 65 * 4 + 1,
         "run.parquet": lambda path: pyarrow.parquet.read_table(path).num_rows == 65 * 4,
         "run.html": lambda path: Path(path).read_text().startswith("<!doctype html>"),
@@ -207,7 +207,7 @@ def test_a_format_can_be_named(verb):
 
 def test_gates_can_be_given_anew(verb):
     verb("export", "last~1", "--to", "run.md", "--gate", "task_success[state] >= 0.1 coverage 0")
-    assert Path("run.md").read_text().startswith("### <code>desk</code>: ✅ PASS")
+    assert Path("run.md").read_text().startswith("### `desk`: ✅ PASS")
     result = verb("export", "last~1", "--to", "run.md", "--gate", "task_success => 1")
     assert result.exit_code == 2
     assert "did you mean" in result.stderr
@@ -308,7 +308,7 @@ def test_export_compares_with_a_baseline_as_run_does(verb):
         add_run(store, "20250103-old", records, created_at=1.9e9)
         add_run(store, "20250104-new", worse, created_at=1.91e9)
     verb("export", "last", "--to", "run.md", "--gate", "cost >= 0 coverage 0", "--baseline", "20250103-old")
-    assert "task&#95;success is worse than the baseline" in Path("run.md").read_text()
+    assert "task_success is worse than the baseline" in Path("run.md").read_text()
 
 
 def test_export_takes_what_counts_and_what_cannot_tell_counts_as(verb):

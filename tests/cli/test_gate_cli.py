@@ -351,3 +351,28 @@ def test_a_misspelt_name_is_a_usage_error_with_the_nearest_one(arguments, senten
 def test_gates_of_the_run_itself_cannot_be_answered_without_their_metric():
     make_run("desk", {"tool_success": [1.0] * 5}, settings={"gates": ["exact_match all == 1"]})
     assert invoke(gate, "last").exit_code == 3
+
+
+def test_a_file_of_traces_becomes_a_run_with_the_metrics_of_its_gates():
+    lines = [
+        json.dumps(
+            {
+                "case": {"id": f"q{number}", "query": "?"},
+                "trace": {"events": [{"type": "tool_call", "payload": {"name": "t", "status": status}}]},
+                "outcome": {"output": "x", "elapsed_s": 0.5},
+            }
+        )
+        for number, status in enumerate(["success"] * 9 + ["error"])
+    ]
+    Path("traces.jsonl").write_text("\n".join(lines))
+    result = invoke(gate, "traces.jsonl", "--gate", "tool_success >= 0.8", "--gate", "response_time max <= 1")
+    assert result.exit_code == 0, result.output
+    assert "PASS: 2 gates met" in result.output
+    assert invoke(gate, "traces.jsonl", "--gate", "tool_success all == 1").exit_code == 1
+    # The same records are one run, however often they are named.
+    with Store(DEFAULT_PATH) as store:
+        assert len(store.runs()) == 1
+    written = invoke(export, "traces.jsonl", "--gate", "tool_success all == 1", "--to", "comment.md")
+    assert written.exit_code == 0, written.output
+    assert Path("comment.md").read_text(encoding="utf-8").startswith("### `traces.jsonl`: ❌ FAIL\n")
+    assert invoke(gate, "traces.jsonl", "--gate", "tool_success >=").exit_code == 2

@@ -136,7 +136,7 @@ def test_what_cannot_be_resumed_leaves_nothing(invoke, tmp_path, monkeypatch, ou
     before = set(Path().iterdir()) | set(tmp_path.iterdir())
     refused = invoke("score", "runs.jsonl", "-m", "cost", "--jobs", "2", "--resume", "--out", out)
     assert refused.exit_code == 2
-    assert ("no URL" if "://" in out else "nothing to go on with") in refused.output
+    assert ("no URL" if "://" in out else "nothing to continue") in refused.output
     assert set(Path().iterdir()) | set(tmp_path.iterdir()) == before
 
 

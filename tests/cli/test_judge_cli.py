@@ -372,7 +372,7 @@ def test_the_spend_cap_holds_for_all_stages_of_a_run_until_decided(invoke: Any, 
 @pytest.mark.parametrize(
     ("section", "said"),
     [
-        ("{url: u, api_key: sk-1}", "a key must not stand in a suite; set AGENTUNIT_JUDGE_API_KEY"),
+        ("{url: u, api_key: sk-1}", "a key must not be in a suite; set AGENTUNIT_JUDGE_API_KEY"),
         ("{url: 'http://me:hush-hush@h', model: m}", "nor in its judge's url"),
         ("{url: 'http://h/v1?api-key=hush-hush', model: m}", "nor in its judge's url"),
         ("{judges: [{model: m, url: 'http://me:hush-hush@h'}]}", "nor in its judge's url"),
@@ -629,3 +629,35 @@ def test_a_metric_is_calibrated_to_the_labels_of_a_run(invoke: Any, server: Judg
         result = invoke(*more)
         assert result.exit_code == 2
         assert problem in result.output
+
+
+# Following
+
+
+def test_following_asks_within_the_budget_of_a_day(invoke: Any, server: JudgeServer, monkeypatch: Any) -> None:
+    write_records(40)
+    arguments = ["score", "runs.jsonl", "--once", "-m", "faithfulness,cost", "--json", *judged(server, "--no-cache")]
+    found = invoke(*arguments, "--budget", "5")
+    assert "every case go to judge-1" in found.stderr
+    rows = {(row["metric"], row["backend"]): row for row in json.loads(found.stdout)["series"]}
+    assert rows["faithfulness", "judge"]["n"] == 5
+    assert rows["faithfulness", ""]["statuses"] == {"skipped": 35}
+    assert rows["cost", "recorded"]["n"] == 40
+
+
+def test_following_keeps_to_the_spend_cap_of_a_day(invoke: Any, server: JudgeServer, monkeypatch: Any) -> None:
+    write_records(64)
+    monkeypatch.setenv("AGENTUNIT_JUDGE_USD_PER_MILLION_INPUT", "1000")
+    monkeypatch.setenv("AGENTUNIT_JUDGE_USD_PER_MILLION_OUTPUT", "1000")
+    options = judged(server, "--no-cache", "--judge-max-spend", "5")
+    arguments = ["score", "runs.jsonl", "--once", "-m", "faithfulness", "--store", "runs.db", "--json", *options]
+    rows = {(row["metric"], row["backend"]): row for row in json.loads(invoke(*arguments).stdout)["series"]}
+    statuses = rows["faithfulness", "judge"]["statuses"]
+    assert set(statuses) == {"ok"}
+    assert 0 < statuses["ok"] < 64
+    assert rows["faithfulness", ""]["statuses"]["skipped"] + sum(statuses.values()) == 64
+    n_calls = server.n_calls
+    with Path("runs.jsonl").open("a") as lines:
+        lines.writelines(json.dumps(record(f"new{k}", "Paris")) + "\n" for k in range(5))
+    assert invoke(*arguments).exit_code == 0
+    assert server.n_calls == n_calls  # the cap of the day is reached, also for the next process

@@ -48,9 +48,9 @@ def test_answers_are_read_line_by_line_where_there_is_no_terminal(invoke: Invoke
     lines = "y\nn\nwhat\ns\nt\nnot sure\ny\nu\nn\nb\ny\nq\n"
     result = invoke("label", "last", "--rater", "ana", input=lines)
     assert result.exit_code == 0, result.output
-    assert "standard input is no terminal" in result.stderr
+    assert "standard input is not a terminal" in result.stderr
     assert "Does what the agent saw support everything the answer says?" in result.stdout
-    assert "'what' is no answer" in result.stdout
+    assert "'what' is not an answer" in result.stdout
     assert "3 new labels by ana, 3 in all" in result.stdout
     labels = kept_labels()
     assert sorted(label.value for label in labels if label.value is not None) == [0.0, 1.0, 1.0]

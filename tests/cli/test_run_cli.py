@@ -430,7 +430,7 @@ def test_every_report_says_once_why_all_cases_failed(invoke):
     for name in ("run.md", "run.html", "junit.xml"):
         assert invoke("export", "last", "--to", name).exit_code == 0
     for text in (shown, *map(report_text, ("run.md", "run.html", "junit.xml"))):
-        plain = html.unescape(re.sub("<[^>]*>", "", text))
+        plain = html.unescape(re.sub("<[^>]*>|`", "", text))
         assert "66 × KeyError: 'NO_SUCH_KEY_HERE'" in plain
         assert 'at suite.py:6 in ask:  return os.environ["NO_SUCH_KEY_HERE"]' in plain.replace(
             "ask: return", "ask:  return"

@@ -72,7 +72,7 @@ def test_errors_count_when_it_is_decided_later(scored, invoke):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("import", "old.parquet"), "is a score table, without records to take in"),
+        (("import", "old.parquet"), "is a score table, without records to import"),
         (("export", "old.parquet", "--to", "run.json"), "without the records that a .json file holds"),
         (("show", "old.parquet", "--by", "metadata.category"), "was kept without its records"),
     ],

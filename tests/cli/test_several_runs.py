@@ -45,7 +45,7 @@ def exported(invoke, *arguments: str) -> str:
 def test_markdown_has_cases_by_runs(three_runs):
     text = unescape(exported(three_runs, "worse", "mixed", "--baseline", "main", "report.md"))
     assert text.startswith("### worse, mixed against main: ❌ FAIL\n\n**FAIL: worse: 20 newly failing: c001, ")
-    code = "<code>{}</code>".format
+    code = "`{}`".format
     assert f"| case | {code('main')} | {code('worse')} | {code('mixed')} |\n|---|---|---|---|\n" in text
     assert f"| {code('c001')} | ok | newly failing | newly failing |\n" in text
     assert f"| {code('c000')} | ok | ok | newly failing |\n" in text
@@ -55,7 +55,7 @@ def test_markdown_has_cases_by_runs(three_runs):
     assert "\n- mixed: 2 newly failing: c000, c001" in text
     assert "… and 39 that changed in no run" in text
     # Each run as 'export --baseline' has it, folded.
-    assert f"<details><summary>{code('mixed')}: " in text
+    assert "<details><summary><code>mixed</code>: " in text
     assert text.count("<details") == text.count("</details>")
 
 
@@ -64,7 +64,7 @@ def test_the_terminal_and_the_files_have_the_same_table(three_runs):
     rows = re.findall(r"^(c\d+) +(ok|fails) +([a-z ]+?)  +([a-z ]+?) *$", printed, re.MULTILINE)
     assert len(rows) == 21
     text = unescape(exported(three_runs, "worse", "mixed", "--baseline", "main", "report.md"))
-    assert re.findall(r"^\| <code>(c\d+)</code> \| (\w+) \| ([a-z ]+) \| ([a-z ]+) \|$", text, re.MULTILINE) == rows
+    assert re.findall(r"^\| `(c\d+)` \| (\w+) \| ([a-z ]+) \| ([a-z ]+) \|$", text, re.MULTILINE) == rows
     command = printed.splitlines()[-1].removeprefix("next: agentunit ")
     assert three_runs(*command.split()).exit_code == 0
 
@@ -164,7 +164,7 @@ def test_slices_are_in_every_report(three_runs):
     text = unescape(exported(three_runs, *arguments, "one.md"))
     assert "**By metadata.kind, new run − baseline**" in text
     assert "**By metadata.kind**" in text
-    assert f"| <code>exact_match</code> | {' | '.join(row)} | " in text
+    assert f"| `exact_match` | {' | '.join(row)} | " in text
     assert text.index("| refund |") < text.index("| billing |")
     exported(three_runs, *arguments, "one.html")
     changed, plain = page_parts("one.html")["data/runs/0/run.json.gz"]["slices"]
@@ -209,6 +209,6 @@ def test_an_option_is_called_by_its_name_in_an_error(three_runs):
 def test_a_name_that_several_runs_have_means_the_newest_and_says_so(three_runs):
     assert three_runs("run", "suite.py", "--name", "main").exit_code == 0
     result = three_runs("compare", "main", "worse")
-    assert "note: 2 runs are called 'main': the newest is meant (" in result.stderr
+    assert "note: 2 runs are called 'main': taking the newest (" in result.stderr
     assert "note: 2 runs" in three_runs("show", "main").stderr
     assert "note:" not in three_runs("compare", "mixed", "worse").stderr

@@ -101,7 +101,7 @@ def test_what_stays_open_is_not_called_answered(invoke):
     result = invoke("run", "suite.py", "--repeats", "auto", "--seed", "1", "--baseline", "before")
     assert result.exit_code == 4
     (told,) = [line for line in result.stderr.splitlines() if "questions decided" in line]
-    assert "1 of 2 questions decided: every case was run as often as in the baseline; more cases would tell" in told
+    assert "1 of 2 questions decided: every case was run as often as in the baseline; more cases would help" in told
 
 
 def test_a_gate_near_its_threshold_says_so_and_what_a_number_of_repeats_would_do(invoke):
@@ -111,7 +111,7 @@ def test_a_gate_near_its_threshold_says_so_and_what_a_number_of_repeats_would_do
     assert result.exit_code == 4
     assert "mean 0.8 meets >= 0.8" in reason
     assert "the mean is too near the threshold" in reason
-    assert reason.endswith("; --repeats N in place of auto holds the mean of these very cases to it")
+    assert reason.endswith("; --repeats N instead of auto compares the mean of these cases with it")
 
 
 def write_small(n_wrong: int) -> None:
@@ -247,7 +247,7 @@ def test_it_goes_on_with_the_questions_that_it_was_begun_with(invoke):
     write_suite(0)
     invoke("run", "suite.py", "--repeats", "auto", "--seed", "1", "--name", "it")
     result = invoke("run", "suite.py", "--resume", "it", "--gate", "exact_match >= 0.5")
-    assert (result.exit_code, "goes on with the gates and the baseline" in result.stderr) == (2, True)
+    assert (result.exit_code, "continues with the gates and the baseline" in result.stderr) == (2, True)
     result = invoke("run", "suite.py", "--resume", "it", "--retry-failed")
     assert (result.exit_code, "does not go with a run until decided" in result.stderr) == (2, True)
     invoke("run", "suite.py", "--name", "plain", "--limit", "5")

@@ -174,14 +174,14 @@ def test_words_and_grades_do_not_mix(invoke):
     code, report = run_json(invoke, "--labels", write("mine.csv", HEADER, *rows), "-m", "answer_correctness")
     assert code == 3
     assert [(error["line"], error["reason"]) for error in report["input_errors"]] == [
-        (22, "label '7' stands among words; use one kind")
+        (22, "label '7' is mixed with words; use one kind")
     ]
     assert report["agreements"][0]["value"] == pytest.approx(0.75)
     grades = [answer_row(True, i > 5, str(i)) for i in range(12)]
     code, report = run_json(
         invoke, "--labels", write("b.csv", HEADER, *grades, KNOWN_ROWS[0]), "-m", "answer_correctness"
     )
-    assert [error["reason"] for error in report["input_errors"]] == ["label 'pass' stands among grades; use one kind"]
+    assert [error["reason"] for error in report["input_errors"]] == ["label 'pass' is mixed with grades; use one kind"]
     assert report["agreements"][0]["statistic"] == "Spearman"
 
 
@@ -191,7 +191,7 @@ def test_an_id_labelled_twice_counts_once(invoke):
     assert code == 3
     assert report["agreements"][0]["value"] == 1.0
     assert [(error["line"], error["reason"]) for error in report["input_errors"]] == [
-        (22, "id 'q3' is labelled on line 5 already"),
+        (22, "id 'q3' is labeled on line 5 already"),
         (23, "has a label but no id"),
     ]
 
@@ -209,8 +209,8 @@ def test_an_unreadable_record_is_named(invoke):
 @pytest.mark.parametrize(
     ("rows", "words"),
     [
-        (KNOWN_ROWS[8:12], "4 rows are labelled and scored; at least 10 are needed"),
-        (KNOWN_ROWS[:10], "all 10 labels are good; there is nothing to tell apart"),
+        (KNOWN_ROWS[8:12], "4 rows are labeled and scored; at least 10 are needed"),
+        (KNOWN_ROWS[:10], "all 10 labels are good; there is nothing to distinguish"),
         ([], "no metric could be judged"),
     ],
 )
@@ -233,7 +233,7 @@ def test_labels_that_cannot_tell_exit_4(invoke, rows, words):
         (("--labels", "empty.csv"), "no column 'label'"),
         (("--labels", "latin.csv"), "latin.csv: not UTF-8 text (byte 8)"),
         (("--labels", "cut.csv.gz"), "cut off or damaged"),
-        (("--labels", "array.json"), "a JSON array; write one object a line"),
+        (("--labels", "array.json"), "a JSON array; write one object per line"),
     ],
 )  # fmt: skip
 def test_files_that_cannot_be_used_are_one_line(invoke, arguments, words):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from agentunit.core.judged import Judged, judged_of
+from agentunit.core.results import JudgeStanding
 
 SPENT = {"model": "m", "calls": 2, "cached": 1, "prompt_tokens": 30, "completion_tokens": 4, "cost_usd": 0.5}
 FREE = {"model": "m", "calls": 0, "cached": 2, "prompt_tokens": 0, "completion_tokens": 0, "cost_usd": 0.0}
@@ -45,3 +47,9 @@ def test_a_part_without_calls_hides_nothing_and_one_without_a_price_does() -> No
     assert judged_of(free, nested=True) == Judged(("m",), 2, 3, 30, 4, 0.5)
     unpriced = {"a": {"judge": SPENT}, "b": {"judge": {**SPENT, "cost_usd": None}}}
     assert judged_of(unpriced, nested=True) == Judged(("m",), 4, 2, 60, 8, None)
+
+
+def test_a_judge_of_a_run_that_was_stored_before_labels_counted_has_none() -> None:
+    stored = b'{"judge":"m","n_scored":3,"n_without_value":0,"mean":0.5}'
+    standing = msgspec.json.decode(stored, type=JudgeStanding)
+    assert (standing.n_labels, standing.bias, standing.agreement, standing.reason) == (0, None, None, None)

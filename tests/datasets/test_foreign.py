@@ -177,7 +177,7 @@ def test_a_promptfoo_configuration_becomes_cases_metrics_and_gates() -> None:
         ({"type": "contains", "value": "file://../secret.txt"}, "contains (its value is code or cannot be read)"),
         ({"type": "contains", "value": "x", "transform": "output.trim()"}, "contains (with transform)"),
         ({"type": "contains", "value": "x", "weight": 0}, "contains (weight 0: it decides nothing)"),
-        ({"type": "contains"}, "contains (its value is no text)"),
+        ({"type": "contains"}, "contains (its value is not text)"),
         ({"type": "regex", "value": "(?=x)y(?<!z)"}, "regex (its pattern needs look-around or back references)"),
         ({"type": "cost"}, "cost (it has no threshold)"),
         ({"type": "not-llm-rubric", "value": "rude"}, "not-llm-rubric"),
@@ -185,8 +185,8 @@ def test_a_promptfoo_configuration_becomes_cases_metrics_and_gates() -> None:
         ({"type": "equals", "value": "{{ q | upper }}"}, None),
         ({"type": "assert-set", "threshold": 0.5, "assert": [{"type": "is-json"}]}, "assert-set (with a threshold)"),
         ("contains: x", "assertion without a type"),
-        ({"type": "assert-set", "assert": 5}, "assert-set (its assertions are no list)"),
-        ({"type": "assert-set", "assert": "abc"}, "assert-set (its assertions are no list)"),
+        ({"type": "assert-set", "assert": 5}, "assert-set (its assertions are not a list)"),
+        ({"type": "assert-set", "assert": "abc"}, "assert-set (its assertions are not a list)"),
     ],
 )
 def test_what_does_not_map_is_counted_by_name_and_never_checked(tmp_path: Path, assertion: Any, name: str) -> None:
@@ -252,7 +252,7 @@ def test_a_score_of_the_whole_run_is_gated_only_where_every_case_asks_for_it(
     assert suite.gates == gates
     assert suite.cases[0].context == ["c"]
     assert [metric for _, metric in suite.became] == [
-        "faithfulness" if gates else "faithfulness, no gate: it stands on 1 of 2 cases"
+        "faithfulness" if gates else "faithfulness, no gate: it is on 1 of 2 cases"
     ]
 
 
@@ -313,8 +313,8 @@ def test_templates_are_filled_in_bounds(tmp_path: Path, monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     ("assertion", "name"),
     [
-        ({"type": "word-count", "value": {"most": 3}}, "word-count (its value is no number)"),
-        ({"type": "is-json", "value": {"type": "colour"}}, "is-json (its value is no schema that can be used)"),
+        ({"type": "word-count", "value": {"most": 3}}, "word-count (its value is not a number)"),
+        ({"type": "is-json", "value": {"type": "colour"}}, "is-json (its value is not a usable schema)"),
     ],
 )
 def test_what_a_run_could_not_check_is_refused_at_once(tmp_path: Path, assertion: Any, name: str) -> None:
@@ -382,9 +382,9 @@ def test_what_is_no_test_makes_no_case_and_is_counted(tmp_path) -> None:
     config = {"prompts": ["{{q}}"], "tests": [1, None, [], {"vars": {"q": "a"}}], "scenarios": [5, {"config": [1]}]}
     suite = written(tmp_path, config)
     assert [case.query for case in suite.cases] == ["a"]
-    assert suite.unmapped == {"test that is no object": 4, "scenario that is no object": 1}
+    assert suite.unmapped == {"test that is not an object": 4, "scenario that is not an object": 1}
 
 
 def test_variables_that_are_no_object_are_counted(tmp_path) -> None:
     suite = written(tmp_path, {"prompts": ["Hello"], "tests": [{"vars": 5}]})
-    assert suite.unmapped == {"variables that are no object": 1}
+    assert suite.unmapped == {"variables that are not an object": 1}

@@ -60,7 +60,7 @@ def test_a_stopped_job_goes_on_where_it_stood(folder, signal_name):
     stopped = agentunit(*SCORE, *JOBS, stop_after=3, signal_name=signal_name)
     assert stopped.returncode == (-9 if signal_name == "SIGKILL" else 130)
     if signal_name == "SIGINT":
-        assert "the same command with --resume goes on" in stopped.stderr
+        assert "the same command with --resume continues" in stopped.stderr
     assert not Path("scores.jsonl").exists()
     n_done = sum(each.suffix == ".columns" for each in Path("scores.jsonl.blocks").iterdir())
     assert n_done >= 3
@@ -86,10 +86,10 @@ def test_a_job_goes_on_only_as_the_same_job(folder):
         file.write(b'{"v":1,"case":{"id":"new"}}\n')
     assert "input runs.jsonl changed" in agentunit(*SCORE, *JOBS, "--resume").stderr
     anew = agentunit(*SCORE, *JOBS)
-    assert "of a job that was stopped are discarded (--resume goes on with them)" in anew.stderr
+    assert "of a job that was stopped are discarded (--resume continues with them)" in anew.stderr
     assert json.loads(anew.stdout)["summary"]["n_cases"] == N_RECORDS + 1
     nothing = agentunit(*SCORE, *JOBS, "--resume")
-    assert (nothing.returncode, "nothing to go on with" in nothing.stderr) == (2, True)
+    assert (nothing.returncode, "nothing to continue" in nothing.stderr) == (2, True)
 
 
 def test_what_a_stopped_job_left_goes_when_one_process_finishes_its_output(folder):

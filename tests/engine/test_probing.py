@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -81,6 +82,37 @@ def test_measured_where_it_runs(where: str, tmp_path: Path) -> None:
         assert use["sample_interval_s"] == 0.05
         assert metadata["energy_kwh"] == use["energy_kwh"] > 0
         assert metadata["cpu_percent"] > 0
+
+
+# Detaches a program of half a second and waits until it is done, as an agent that asks a server it has started.
+DETACHING_PROGRAM = """
+import os, sys, time
+reading, writing = os.pipe()
+if not os.fork():
+    if os.fork():
+        os._exit(0)
+    os.setsid()
+    end = time.process_time() + 0.5
+    while time.process_time() < end: pass
+    os._exit(0)
+os.wait()
+os.close(writing)
+os.read(reading, 1)
+print("done")
+"""
+DETACHING = [sys.executable, "-S", "-c", DETACHING_PROGRAM]
+
+
+def detaching(query: str) -> str:
+    return subprocess.run(DETACHING, check=True, capture_output=True, text=True).stdout
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux lets a process adopt orphans")
+@pytest.mark.parametrize("where", ["thread", "process", "command"])
+def test_what_an_agent_detaches_is_measured_too(where: str, tmp_path: Path) -> None:
+    agent: Any = CommandAgent(DETACHING) if where == "command" else CallableAgent(detaching, isolation=where)  # type: ignore[arg-type]
+    _, _, found = recorded(tmp_path, agent, [EnergyMetric(sample_interval=30)])
+    assert all(0.5 <= metadata["resource_use"]["cpu_s"] <= 0.9 for metadata in found), found
 
 
 def test_a_call_cut_short_keeps_what_was_measured(tmp_path: Path) -> None:

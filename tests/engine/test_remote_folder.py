@@ -26,7 +26,7 @@ def test_units_are_kept_until_the_job_ends(kind, tmp_path):
     is_remote = kind is RemoteJobFolder
     path = f"memory://{uuid4().hex}/scores.blocks" if is_remote else str(tmp_path / "scores.blocks")
     system, inner = fsspec.core.url_to_fs(path)
-    with pytest.raises(JobFolderError, match="nothing to go on with"):
+    with pytest.raises(JobFolderError, match="nothing to continue"):
         kind(path, IDENTITY, resume=True)
     system.makedirs(inner)
     system.pipe_file(f"{inner}/mine.txt", b"not theirs")

@@ -111,9 +111,9 @@ def test_rows_without_a_group_stand_for_themselves():
 @pytest.mark.parametrize(
     ("rows", "words"),
     [
-        ([], "0 rows are labelled and scored; at least 10 are needed"),
-        (HAND_ROWS[:1], "1 row is labelled and scored"),
-        (HAND_ROWS[:9], "9 rows are labelled and scored"),
+        ([], "0 rows are labeled and scored; at least 10 are needed"),
+        (HAND_ROWS[:1], "1 row is labeled and scored"),
+        (HAND_ROWS[:9], "9 rows are labeled and scored"),
         ([ScoredRow(1, value / 10) for value in range(12)], "all 12 labels are good"),
         ([ScoredRow(0, value / 10) for value in range(12)], "all 12 labels are bad"),
         ([ScoredRow(0.5, value / 10) for value in range(12)], "all 12 labels are 0.5"),

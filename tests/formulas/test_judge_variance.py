@@ -86,7 +86,7 @@ def test_finds_what_went_into_a_simulation() -> None:
     assert found.judge_sd == pytest.approx(0.15, rel=0.03)
     assert found.agent_sd == pytest.approx(0.1, rel=0.08)
     assert found.case_sd == pytest.approx(0.2, rel=0.05)
-    # A case's value is the mean of six judgements of two answers.
+    # A case's value is the mean of six judgments of two answers.
     whole = 0.2**2 + 0.1**2 / 2 + 0.15**2 / 6
     assert found.judge_share == pytest.approx(0.15**2 / 6 / whole, rel=0.08)
     assert noise.most_repeats == 3

@@ -240,6 +240,16 @@ def test_runs_with_labels_of_other_cases_add_up_their_doubt():
     assert found.n_labels == 60
 
 
+def test_half_of_the_labels_in_pairs_is_enough_to_compare_case_by_case():
+    # In the ten pairs nothing differs; over all labels the rates would be 0.5 and 0.0.
+    ours = {place: float(place < 10) for place in range(20)}
+    unlabeled = [None] * 40
+    exactly_half = labeled_difference(unlabeled, ours, unlabeled, dict.fromkeys(range(10, 30), 0.0))
+    assert exactly_half.rate == 0.0
+    less_than_half = labeled_difference(unlabeled, ours, unlabeled, dict.fromkeys(range(10, 31), 0.0))
+    assert less_than_half.rate == pytest.approx(0.5)
+
+
 def test_same_outputs_differ_by_nothing():
     known, before = dict.fromkeys(range(20), 1.0), {place: float(place % 2) for place in range(20)}
     everywhere = labeled_difference([None] * 400, known, [None] * 400, before)

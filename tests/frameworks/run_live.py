@@ -1,4 +1,4 @@
-"""Run a scenario as the agent of a real suite, in its framework's environment, and print the records, one a line.
+"""Run a scenario as the agent of a real suite, in its framework's environment, and print the records, one per line.
 
 ``python run_live.py SCENARIO FRAMEWORK thread|worker`` turns the framework on with ``agentunit.instrument(FRAMEWORK)``
 (``own``: by the scenario itself) and asks the same question in three cases, two at a time. Connections to anywhere but

@@ -133,6 +133,11 @@ def test_a_language_that_was_not_measured_is_informational(answer, status):
         "I'm sorry, but we do not have enough rooms for your party.",
         "I don't know the exact date but it was in 1999.",
         "42.",
+        "I recommend contacting the embassy in Rome.",
+        "I can transfer you to a human agent who will refund the ticket.",
+        "If you want a refund, such as for delays, the airline pays it.",
+        "Enjoy your trip to Rome, which is sunny.",
+        "Take care of the plants daily.",
     ],
 )
 def test_what_sounds_like_a_courtesy_or_a_refusal_may_claim_something(claim):
@@ -149,6 +154,11 @@ def test_what_sounds_like_a_courtesy_or_a_refusal_may_claim_something(claim):
         "We apologize for any inconvenience this may have caused.",
         "We do not have enough information to answer the question.",
         "Kind regards, Ana",
+        "Safe travels, and I hope everything works out for your trip!",
+        "If you decide to make any changes in the future, feel free to reach out.",
+        "If you have other details to verify, such as dates, bags, or payments, feel free to let me know.",
+        "If you believe there is an error, I recommend contacting a human agent who can look into it.",
+        "I can transfer you to a human agent for further assistance.",
     ],
 )
 def test_courtesies_and_refusals_claim_nothing(remark):

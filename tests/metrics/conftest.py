@@ -10,6 +10,7 @@ from made_media import TINY_CLIP
 
 from agentunit.backends import quality
 from agentunit.metrics import rubric
+from agentunit.privacy import consent, followed, minimization
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +37,28 @@ def a_judge_for_rubrics() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def a_small_clip() -> Iterator[None]:
-    """The metrics that look at pictures get the CLIP that was trained on coloured shapes."""
+    """The metrics that look at pictures get the CLIP that was trained on colored shapes."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("AGENTUNIT_CLIP", str(TINY_CLIP))
+        yield
+
+
+@pytest.fixture(scope="module")
+def a_judge_that_remembers() -> Iterator[None]:
+    """The groundedness model, where it is installed, reads a text once: thousands of records share most of theirs."""
+    judge = followed.groundedness_judge()
+    known: dict[str, quality.Verdict] = {}
+
+    def remembered(measure: str, questions: Sequence[quality.QualityQuestion]) -> list[quality.Verdict]:
+        assert judge is not None
+        asked = {f"{measure} {question!r}": question for question in questions}
+        new = {key: question for key, question in asked.items() if key not in known}
+        if new:
+            known.update(zip(new, judge.judge(measure, list(new.values())), strict=True))
+        return [known[f"{measure} {question!r}"] for question in questions]
+
+    with pytest.MonkeyPatch.context() as patch:
+        if judge is not None:
+            for user in (minimization, consent):
+                patch.setattr(user, "groundedness_judge", lambda: SimpleNamespace(judge=remembered))
         yield

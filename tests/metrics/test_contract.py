@@ -30,7 +30,9 @@ from agentunit.metrics.base import MetricInfo, describe
 from agentunit.metrics.inputs import Item
 from agentunit.metrics.registry import DEFAULT_METRICS, MetricRegistry
 
-pytestmark = pytest.mark.usefixtures("no_backends_installed", "a_judge_for_rubrics", "a_small_clip")
+pytestmark = pytest.mark.usefixtures(
+    "no_backends_installed", "a_judge_for_rubrics", "a_small_clip", "a_judge_that_remembers"
+)
 
 REGISTRY = MetricRegistry(entry_point_group=None)
 NAMES = REGISTRY.names()

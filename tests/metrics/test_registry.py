@@ -365,7 +365,7 @@ def test_looking_at_names_imports_no_package(install_package: Callable[..., Any]
         ("", "broken_metrics_missing:Metric"),
         ("Metric = dict\n", "broken_metrics:Metric"),
     ],
-    ids=["raises", "misses a dependency", "misses the attribute", "misses the module", "is no metric"],
+    ids=["raises", "misses a dependency", "misses the attribute", "misses the module", "is not a metric"],
 )
 def test_a_broken_entry_point_harms_only_itself(install_package: Callable[..., Any], source: str, target: str) -> None:
     install_package("broken-metrics", modules={"broken_metrics": source}, entry_points={GROUP: {"broken": target}})

@@ -813,10 +813,10 @@ def test_personal_data_is_masked_unless_asked_for(sandbox: Sandbox, shown: bool)
 def test_the_markdown_report(sandbox: Sandbox) -> None:
     sandbox.run("--agentunit-report", "report.md", tests=SESSION)
     text = (sandbox.path / "report.md").read_text(encoding="utf-8")
-    assert text.startswith("### <code>pytest</code>: ❌ FAIL")
+    assert text.startswith("### `pytest`: ❌ FAIL")
     assert "| metric | value, 95 % |" in text
     assert "**4 tests failed**" in text
-    assert "exact&#95;match == 1" in text
+    assert "exact_match == 1" in text
 
 
 def test_the_html_report_is_escaped(sandbox: Sandbox) -> None:

@@ -65,6 +65,23 @@ def test_cpu_time_of_this_process() -> None:
     assert found["energy_kwh"] > 0
 
 
+@needs_proc
+def test_memory_has_its_part_in_the_energy() -> None:
+    trace = TraceLog()
+    with measure(trace, sample_interval=0.05):
+        block = bytearray(b"x") * 200_000_000
+        time.sleep(0.2)
+        del block
+    found = found_by(trace)
+    used_j = 3.6e6 * found["memory_kwh"]
+    assert used_j == pytest.approx(0.39 * found["memory_mean_gb"] * found["elapsed_s"], rel=1e-6)
+    assert found["energy_kwh"] == pytest.approx(found["cpu_kwh"] + found["memory_kwh"])
+    # At the most all modules of the machine, which are two of 5 W (on ARM 1.5 W) or more: as CodeCarbon counts.
+    most_j = 3.6e6 * found["energy_max_kwh"]
+    assert most_j >= 3.0 * found["elapsed_s"] + 6.0 * found["cpu_s"] - 1e-9
+    assert found["memory_method"] == "memory model"
+
+
 @pytest.mark.parametrize("interval_s", [0.05, 30.0], ids=["seen while they ran", "between two samples"])
 def test_children_and_grandchildren_count(interval_s: float) -> None:
     grandchild = BURN.format(cpu_s=0.3)

@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 
+from agentunit.core.trace import TraceLog
 from agentunit.installation import install_command
 from agentunit.probes.counters import Gpus, MachineTime, RaplCounters
 from agentunit.probes.machine import Limits, _cpu_energy, _gpus, capabilities, limits
+from agentunit.probes.measuring import measure
 from agentunit.probes.meter import Account, Meter
 from agentunit.probes.process_tree import Increase, ProcessTree, _look_at_proc, _look_with_psutil
 
@@ -164,8 +166,25 @@ def test_packages_and_memory_are_added_cores_and_platform_are_not(tmp_path: Path
     platform.write_text("9000000")
     again.write_text("9000000")
     assert counters.readable
+    assert counters.counts_memory
     assert counters.advance() == pytest.approx(2.0 + 2.0 + 0.5)
     assert counters.advance() == 0.0
+
+
+@pytest.mark.parametrize(("counts_memory", "method"), [(True, "rapl"), (False, "memory model")])
+def test_memory_is_modelled_where_no_counter_counts_it(
+    counts_memory: bool, method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new = Meter()
+    monkeypatch.setattr("agentunit.probes.measuring.meter", lambda: new)
+    with measure(TraceLog(), sample_interval=30) as measurement:
+        monkeypatch.setattr(new.rapl, "advance", lambda: 80.0)
+        monkeypatch.setattr(new.rapl, "counts_memory", counts_memory)
+    found = measurement.facts
+    assert (found["cpu_method"], found["memory_method"]) == ("rapl", method)
+    assert (found["memory_kwh"] is None) == counts_memory
+    assert found["energy_kwh"] == pytest.approx(found["cpu_kwh"] + (found["memory_kwh"] or 0.0))
+    assert (found["energy_max_kwh"] > found["energy_kwh"]) == (not counts_memory)
 
 
 def test_counters_that_vanish_or_are_not_there(tmp_path: Path) -> None:
@@ -302,7 +321,7 @@ def test_package_energy_is_attributed_by_the_share_of_busy_time(monkeypatch: pyt
     meter.begin(account)
     monkeypatch.setattr(meter.rapl, "advance", lambda: 80.0)
     monkeypatch.setattr(meter.machine, "advance", lambda: 4.0)
-    increase = Increase(1.0, {(1, 2): 0.5}, 0.5, 100, {2: 50}, {})
+    increase = Increase(1.0, {(1, 2): 0.5}, 0.5, 100, {2: 50}, {}, {2: None}, False)
     monkeypatch.setattr(meter.tree, "advance", lambda: increase)
     monkeypatch.setattr(meter, "_overhead_s", 0.0)
     assert meter.end(account)

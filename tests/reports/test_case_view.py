@@ -121,7 +121,7 @@ def test_long_texts_are_cut_unless_all_is_asked_for():
     view = view_case(reported(record))
     short, full = printed(view), printed(view, full=True)
     assert "(3,800 more)" in short
-    assert "--full shows all" in short
+    assert "--full shows everything" in short
     assert short.count("x") < 1300
     assert full.count("x") == 5000
     assert "--full" not in full
@@ -197,3 +197,20 @@ def test_the_worst_repeat_failed_or_scored_lowest(demo_run):
 def test_the_reason_is_taken_where_the_metric_gives_one():
     (score,) = view_case(reported(Record(DatasetCase("q"), TraceLog(), "a"), mine=0.5)).scores
     assert (score.reason, score.detail) == ("because", {})
+
+
+def test_details_are_words_and_internals_wait_for_full():
+    claims = [
+        {"text": "It is red.", "probability": 0.91, "source": "context[0]", "evidence": "Red."},
+        {"text": "It is big.", "probability": 0.1, "source": "context[0]", "evidence": "It is small."},
+    ]
+    detail = {"claims": claims, "features": {"exact": 0.0}, "model_logit": 1.06, "sources": ["context[0]"]}
+    score = Score(MetricResult("faithfulness", 0.1, detail), "ok", "local", "3", 0.0)
+    record = Record(DatasetCase("q", "?", metadata={"who": {"team": "ops"}}), TraceLog(), Outcome(output="y"))
+    view = view_case(ReportedCase(0, 0, "q", False, 2.0, record, {"faithfulness": score}))
+    short, full = printed(view), printed(view, full=True)
+    assert short.index('0.10 "It is big." against context[0]: "It is small."') < short.index('0.91 "It is red."')
+    assert "features" not in short
+    assert "who team ops" in short
+    assert "{" not in short
+    assert "model_logit" in full

@@ -11,7 +11,9 @@ from agentunit.engine.gate_expressions import Gate
 from agentunit.engine.gates import GateVerdict
 from agentunit.reports.figures import describe_value
 from agentunit.reports.github_annotations import write_step_summary
-from agentunit.reports.markdown import MOST_CHARACTERS, code, inline, run_markdown
+from agentunit.reports.markdown import MOST_CHARACTERS, run_markdown
+from agentunit.reports.markdown_text import code, html_code, inline
+from agentunit.reports.printable import printable_line
 from agentunit.reports.reported_run import ReportedRun, open_run
 
 GITHUB_LIKE = MarkdownIt("gfm-like", {"linkify": False})
@@ -19,16 +21,16 @@ GITHUB_LIKE = MarkdownIt("gfm-like", {"linkify": False})
 
 def test_the_table_says_value_coverage_trust_and_verdict(demo_run, faulty_tools):
     text = run_markdown(demo_run)
-    heading = "### <code>desk</code>: ❌ FAIL\n\n66 cases, the agent failed on 1 of 66 cases · run <code>run-1</code>"
+    heading = "### `desk`: ❌ FAIL\n\n66 cases, the agent failed on 1 of 66 cases · run `run-1`"
     assert text.startswith(heading)
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert rows[0] == "| metric | value, 95 % | scored | backend | trust | gate |"
     row = next(row for row in demo_run.summary.metrics if row.metric == "tool_success")
     value, scored = inline(describe_value(row, "score")), f"{row.n_scored}/{row.n_cases}"
-    rule = "<code>&#91;trace&#93; all == 1 coverage 0</code>"
-    assert f"| <code>tool&#95;success</code> ↑ | {value} | {scored} | trace | exact | {rule} ❌ FAIL |" in rows
-    assert any("<code>faithfulness</code> ↑ _i_ |" in row and "AUROC 0.50" in row for row in rows)
-    assert f"all == 1 coverage 0&#58; {len(faulty_tools)} of {row.n_scored} values are not == 1" in text
+    rule = "`[trace] all == 1 coverage 0`"
+    assert f"| `tool_success` ↑ | {value} | {scored} | trace | exact | {rule} ❌ FAIL |" in rows
+    assert any("`faithfulness` ↑ _i_ |" in row and "AUROC 0.50" in row for row in rows)
+    assert f"all == 1 coverage 0: {len(faulty_tools)} of {row.n_scored} values are not == 1" in text
     assert "<details><summary>Worst cases (10)</summary>" in text
     assert "<pre>Order A-1012 is with the carrier and arrives on 11 October.</pre>" in text
     assert text.count("<details>") == text.count("</details>") == 2
@@ -37,16 +39,16 @@ def test_the_table_says_value_coverage_trust_and_verdict(demo_run, faulty_tools)
 def test_without_gates_there_is_no_verdict_and_without_cases_only_their_names(demo_run):
     demo_run.decision = decide_run(demo_run.run, [], max_errors=1)
     text = run_markdown(demo_run, full_cases=False)
-    assert text.startswith("### <code>desk</code>\n")
+    assert text.startswith("### `desk`\n")
     assert "| gate |" not in text
     assert "<pre>" not in text
-    assert "- **<code>desk-016</code>** (task&#95;success)" in text
+    assert "- **`desk-016`** (task_success)" in text
 
 
 def test_a_gate_on_a_backend_stands_beside_that_backend(demo_run):
     demo_run.decision = decide_run(demo_run.run, ["task_success[state] >= 0.1 coverage 0"])
     text = run_markdown(demo_run)
-    rows = [line for line in text.splitlines() if line.startswith("| <code>task&#95;success</code>")]
+    rows = [line for line in text.splitlines() if line.startswith("| `task_success`")]
     assert [("✅ met" in row, "state" in row) for row in rows] == [(False, False), (True, True)]
 
 
@@ -80,7 +82,7 @@ def test_hostile_text_is_shown_as_text(hostile_run):
     assert not [line for line in outside if "@octocat" in line]
 
 
-TABLE_BREAKERS = st.text(st.sampled_from("|`*_[]()<>&#@$~\\:/! \nab-."), max_size=30)
+TABLE_BREAKERS = st.text(st.sampled_from("|`*_[]()<>&#@$~\\:/! \nab-.+=1;"), max_size=30)
 
 
 @given(TABLE_BREAKERS)
@@ -88,12 +90,28 @@ def test_no_text_breaks_a_table_or_becomes_markup(text):
     table = f"| a | b |\n|---|---|\n| {code(text)} | {inline(text)} |\n"
     tokens = GITHUB_LIKE.parse(table)
     assert [token.type for token in tokens].count("td_open") == 2
-    inner = [child.type for token in tokens if token.type == "inline" for child in token.children or ()]
-    assert set(inner) <= {"text", "text_special", "html_inline"}
-    # The only markup is the <code> that we put there.
-    assert inner.count("html_inline") == 2
-    shown = [token.content for token in tokens if token.type == "inline"][3]
-    assert "\n" not in shown
+    # A cell holds the text and the code that we made of it: no other markup, and nothing is lost.
+    name, cell = [token.children or [] for token in tokens if token.type == "inline"][2:]
+    assert {child.type for child in name} <= {"text", "text_special", "html_inline", "code_inline"}
+    assert [child.type for child in cell if child.type not in ("text", "text_special")] == []
+    for shown in (name, cell):
+        said = "".join(child.content for child in shown if child.type != "html_inline")
+        assert said.strip() == printable_line(text, 120).strip()
+
+
+@given(TABLE_BREAKERS)
+def test_a_line_of_foreign_text_starts_no_list_heading_or_quotation(text):
+    tokens = GITHUB_LIKE.parse(f"{inline(text)}\n\n- {inline(text)}\n")
+    blocks = [token.type for token in tokens if token.type.endswith("_open")]
+    own = ["bullet_list_open", "list_item_open", "paragraph_open"]
+    assert blocks in (own, own[:2], ["paragraph_open", *own])
+
+
+def test_ordinary_text_stays_readable():
+    said = "tool_success: 0.64 [0.53, 0.73], p = 0.002 (c1, c2 and 3 more); cost $0.02; fell by 14 % > margin"
+    assert inline(said) == said
+    assert code("exact_match >= 0.8 {x} (y)") == "`exact_match >= 0.8 {x} (y)`"
+    assert html_code("a_b") == "<code>a&#95;b</code>"
 
 
 def test_a_comparison_says_what_became_worse(store, keep):
@@ -107,9 +125,9 @@ def test_a_comparison_says_what_became_worse(store, keep):
     keep(store, [records(range(30))], run_id="new", metrics=["task_success"])
     old, new = open_run("old", store).run, open_run("new", store).run
     text = run_markdown(ReportedRun(new, decision=decide_run(new, comparison=compare_runs(new, old))))
-    assert text.startswith("### <code>desk</code>: ❌ FAIL")
-    assert "**Against <code>desk &#40;old&#41;</code>**, 60 cases in both" in text
-    assert "| <code>task&#95;success</code> outcome | 1.00 | 0.50 | -0.500 &#91;" in text
+    assert text.startswith("### `desk`: ❌ FAIL")
+    assert "**Against `desk (old)`**, 60 cases in both" in text
+    assert "| `task_success` outcome | 1.00 | 0.50 | -0.500 [" in text
     assert "**regression**" in text
     same = run_markdown(ReportedRun(new, decision=decide_run(new, comparison=compare_runs(new, new))))
     assert same.splitlines()[0].endswith(": ✅ PASS")

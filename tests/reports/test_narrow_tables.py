@@ -59,3 +59,27 @@ def test_a_score_and_its_interval_stay_on_one_line(width):
     infos = {"hallucination_rate": MetricInfo("hallucination_rate", "quality", "", range=(0.0, 1.0))}
     summary = RunSummary(165, [row], [], 0, [], 0, 1.0)
     assert "0.93 [0.82, 0.98]" in printed(width, lambda console: print_run(summary, infos, console))
+
+
+def test_what_to_look_at_counts_only_what_is_worth_a_look():
+    def row(metric: str, cases: list[str], n_below_best: int, share: float | None) -> MetricSummary:
+        return MetricSummary(
+            metric, "x", "1", "ok", 60, 60, mean=0.6, worst_cases=cases, n_below_best=n_below_best,
+            mean_of="" if share is None else "support", share_from_half=share,
+        )  # fmt: skip
+
+    worst = [f"c{number}" for number in range(5)]
+    rows = [
+        row("faithfulness", worst, 53, 0.9),  # 53 could be better; six are below the middle
+        row("hallucination_rate", worst, 53, 0.1),
+        row("answer_correctness", worst, 41, 1.0),  # none is
+        *(row(f"check_{number}", [f"d{number}"], 1, None) for number in range(8)),
+    ]
+    infos = {each.metric: MetricInfo(each.metric, "quality", "", range=(0.0, 1.0)) for each in rows}
+    lower = MetricInfo("hallucination_rate", "quality", "", range=(0.0, 1.0), direction="lower")
+    infos["hallucination_rate"] = lower
+    summary = RunSummary(60, rows, [], 0, [], 0, 1.0)
+    text = printed(120, lambda console: print_run(summary, infos, console)).partition("Look at\n")[2]
+    assert text.splitlines()[0] == "  faithfulness, hallucination_rate: c0, c1, c2, c3, c4 and 1 more"
+    assert "answer_correctness:" not in text
+    assert "… and 3 more metrics" in text

@@ -166,7 +166,7 @@ def test_a_met_gate_does_not_hide_a_failed_case(one_raises, tmp_path):
     headline = "ERRORS: failed cases and scores: 1, allowed: 0 (case-0)"
     assert (one_raises.decision.exit_code, one_raises.decision.headline) == (3, headline)
     made = reports_of(one_raises, tmp_path)
-    assert made["markdown"].startswith("### <code>desk</code>: ❌ ERRORS\n")
+    assert made["markdown"].startswith("### `desk`: ❌ ERRORS\n")
     assert '"verdict": "errors", "headline": "ERRORS' in made["html"]
     for name in ("terminal", "show", "html", "junit", "otel", "json"):
         assert headline in made[name], name

@@ -168,7 +168,7 @@ class JudgeServer:
         except (ConnectionError, asyncio.IncompleteReadError):
             pass
         except asyncio.CancelledError:
-            pass  # The server closes; asyncio would log a handler that ends as cancelled.
+            pass  # The server closes; asyncio would log a handler that ends as canceled.
         finally:
             self._handlers.discard(task)
             writer.close()

@@ -12,12 +12,12 @@ import av
 from PIL import Image, ImageDraw
 
 TINY_CLIP = Path(__file__).resolve().parents[1] / "data" / "tiny_clip"
-"""A CLIP trained on coloured shapes (training/tiny_clip): a checkpoint and an ONNX pair of the same weights."""
+"""A CLIP trained on colored shapes (training/tiny_clip): a checkpoint and an ONNX pair of the same weights."""
 COLOURS = {"red": (214, 40, 40), "green": (40, 160, 70), "blue": (40, 80, 210), "yellow": (240, 215, 50)}
 
 
 def shape(colour: str = "red", kind: str = "circle", side: int = 64) -> Image.Image:
-    """A shape of one colour on grey."""
+    """A shape of one color on gray."""
     picture = Image.new("RGB", (4 * side, 4 * side), (140, 140, 140))
     box = (side, side, 3 * side, 3 * side)
     draw = ImageDraw.Draw(picture)

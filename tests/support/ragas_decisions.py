@@ -35,7 +35,7 @@ def _decided(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def input_of(body: dict[str, Any]) -> dict[str, Any]:
-    """The texts under judgement that a request holds, wherever in its last message they stand."""
+    """The texts under judgment that a request holds, wherever in its last message they stand."""
     prompt = body["messages"][-1]["content"]
     rest = prompt[prompt.index(_BEGIN) :]
     given: dict[str, Any]

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -29,6 +30,7 @@ from agentunit.engine.scored_run import infos_as_data, run_from_store
 from agentunit.metrics.registry import resolve_metrics
 from agentunit.store import open_store
 from agentunit.store.erasure import whom
+from agentunit.store.followed import FollowChanges, HourRow, StoredAlert
 from agentunit.store.labels import StoredLabel, labels_of_run, subject_of
 from agentunit.store.portable import export_run, import_run
 from agentunit.store.protocol import RunStore
@@ -344,6 +346,7 @@ from agentunit import DatasetCase, Outcome, Record, TraceLog
 from agentunit.core.results import MetricResult, Score
 from agentunit.store import open_store
 from agentunit.store.erasure import whom
+from agentunit.store.followed import FollowChanges, HourRow, StoredAlert
 store = open_store(sys.argv[1])
 run, start, step, count = sys.argv[2], *map(int, sys.argv[3:])
 with store.recording(run + sys.argv[3]):
@@ -475,3 +478,44 @@ def test_a_store_with_plain_text_cannot_become_a_masked_one(store: RunStore) -> 
     with pytest.raises(StoreError, match="holds runs with text as it was"):
         store.keep_masked()
     assert not store.keeps_masked
+
+
+def test_what_is_followed_is_kept_together(store: RunStore) -> None:
+    followed = store.followed("follow-1")
+    assert followed.begin("traces", 1_000.0) is None
+    changes = FollowChanges(
+        '{"n":1}',
+        files={"1:2": "{}", "1:3": "{}"},
+        seen=[-(1 << 63), 5, (1 << 63) - 1],
+        day=10,
+        series={"a": "x"},
+        hours=[HourRow("a", 100, 2, 1.5), HourRow("a", 101, 1, 1.0)],
+        alerts=[StoredAlert(1, 2_000.0, '{"cases":["c1","c2"]}')],
+    )
+    followed.keep(changes)
+    followed.keep(FollowChanges('{"n":2}', files={"1:3": None}, seen=[5], day=11, hours=[HourRow("a", 101, 1, 0.5)]))
+    assert store.followed("follow-2").begin("other", 0.0) is None
+    again = store.followed("follow-1")
+    assert again.begin("traces", 1_001.0) == '{"n":2}'
+    assert (again.files(), again.series()) == (["{}"], {"a": "x"})
+    assert again.seen([5, 6, (1 << 63) - 1]) == {5, (1 << 63) - 1}
+    assert [(row.hour, row.n, row.total) for row in again.hours(0)] == [(100, 2, 1.5), (101, 2, 1.5)]
+    store.erase(whom("case=c1"))
+    assert again.alerts(undelivered=True)[0].alert == '{"cases":["(erased)","c2"]}'
+    again.mark_delivered([1])
+    assert again.alerts(undelivered=True) == []
+    again.forget(seen_before_day=11, before_hour=101)
+    assert again.seen([5, (1 << 63) - 1]) == set()
+    assert [row.hour for row in again.hours(0)] == [101]
+    store.erase(whom("older=1h"))
+    assert (again.alerts(), again.hours(0)) == ([], [])
+
+
+def test_what_is_followed_is_kept_whole_or_not_at_all(store: RunStore) -> None:
+    followed = store.followed("follow-1")
+    followed.begin("traces", 1_000.0)
+    with suppress(RuntimeError), store.transaction():
+        followed.keep(FollowChanges('{"n":1}', seen=[5], day=10))
+        raise RuntimeError("killed")
+    assert store.followed("follow-1").begin("traces", 1_000.0) == ""
+    assert followed.seen([5]) == set()

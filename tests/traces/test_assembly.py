@@ -403,7 +403,7 @@ def test_tokens_and_costs_that_are_no_amounts_are_unknown_and_said_so() -> None:
     (call,) = payloads(record_of(wrong, notes=notes), "llm_call")
     assert "usage" not in call
     assert "cost" not in call
-    assert notes.problems == {"token counts or costs that are no amounts were left out": 3}
+    assert notes.problems == {"token counts or costs that are not amounts were left out": 3}
 
 
 def test_a_trace_without_an_agent_makes_no_case() -> None:

@@ -145,7 +145,7 @@ def test_a_backend_that_is_down_misses_nothing_also_over_a_restart(tmp_path, bac
         sending = Sending(spool, second.url).until_empty()
     assert sorted(body for _, _, body in second.accepted) == bodies
     assert sending.forwarder.counts.sent == 9
-    assert sending.reported[-1] == f"forwarding to {second.url} goes on"
+    assert sending.reported[-1] == f"forwarding to {second.url} continues"
 
 
 @pytest.mark.parametrize(("status", "n_times"), [(400, 1), (413, 1), (415, 1), (418, 1), (500, forward._MOST_TRIES)])

@@ -281,7 +281,7 @@ def test_other_files_are_not_taken_for_langfuse(value: Any) -> None:
     [
         (GENERATION | {"id": None}, "the observation has no id; it is missing"),
         (GENERATION | {"traceId": [1]}, "the observation has no trace id; it is [1]"),
-        (SCORES[0], "no trace and no observation of Langfuse; its names are: dataType, id"),
+        (SCORES[0], "neither a trace nor an observation of Langfuse; its names are: dataType, id"),
         (7, "an observation should be an object; received 7"),
     ],
 )

@@ -209,12 +209,12 @@ def test_spellings_of_ids_times_and_statuses(members: dict[str, Any], expected: 
             {"b": True},
             "an attribute without a key or a typed value was left out",
         ),
-        ({"attributes": "many"}, "attributes", {}, "attributes that are no list were left out"),
-        ({"startTimeUnixNano": "now"}, "start_s", None, "a startTimeUnixNano that is no time was left out"),
-        ({"name": 3}, "name", "", "a span's name that is no text was left out"),
-        ({"status": "bad"}, "status", "unset", "a span's status that is no object was left out"),
+        ({"attributes": "many"}, "attributes", {}, "attributes that are not a list were left out"),
+        ({"startTimeUnixNano": "now"}, "start_s", None, "a startTimeUnixNano that is not a time was left out"),
+        ({"name": 3}, "name", "", "a span's name that is not text was left out"),
+        ({"status": "bad"}, "status", "unset", "a span's status that is not an object was left out"),
         ({"status": {"code": 9}}, "status", "unset", "a status code that OpenTelemetry does not know was left out"),
-        ({"events": [1]}, "events", [], "an event that is no object was left out"),
+        ({"events": [1]}, "events", [], "an event that is not an object was left out"),
     ],
 )
 def test_wrong_types_are_counted_and_the_rest_is_kept(
@@ -247,7 +247,7 @@ def test_a_span_that_is_no_json_leaves_its_trace_id_and_is_counted() -> None:
     assert unpacked(document) == (
         [Span(TRACE, "")],
         [],
-        {"a span that is no valid JSON was left out, except for its trace id": 1},
+        {"a span that is not valid JSON was left out, except for its trace id": 1},
     )
 
 
@@ -270,11 +270,11 @@ def test_an_attribute_that_is_too_long_is_left_out(monkeypatch: pytest.MonkeyPat
     ("document", "reason"),
     [
         (with_row(traceId=None), "a span without a trace id"),
-        ({"resourceSpans": [{"scopeSpans": [{"spans": [7]}]}]}, "a span that cannot be read (it is no object)"),
-        ({"resourceSpans": {"a": 1}}, "resourceSpans is no array"),
-        ({"resourceSpans": [1]}, "an element of resourceSpans is no object"),
+        ({"resourceSpans": [{"scopeSpans": [{"spans": [7]}]}]}, "a span that cannot be read (it is not an object)"),
+        ({"resourceSpans": {"a": 1}}, "resourceSpans is not an array"),
+        ({"resourceSpans": [1]}, "an element of resourceSpans is not an object"),
         ({"spam": 1, "eggs": 2}, "no OTLP export request: it holds 'spam', 'eggs'"),
-        (["x"], "a value that is no OTLP export request"),
+        (["x"], "a value that is not an OTLP export request"),
     ],
 )
 def test_what_holds_no_span_says_so_and_the_next_line_is_read(document: Any, reason: str) -> None:

@@ -228,7 +228,7 @@ def test_a_span_of_broken_protobuf_is_counted() -> None:
 
     assert [(span.trace_id, span.span_id) for span in spans] == [(TRACE.hex(), "")]
     assert errors == []
-    assert problems == {"a span that is no valid protobuf was left out": 1}
+    assert problems == {"a span that is not valid protobuf was left out": 1}
 
 
 def test_an_attribute_that_is_too_long_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -444,7 +444,7 @@ def test_a_sender_that_speaks_tls_is_reported(run):
         sender.sendall(b"\x16\x03\x01\x02\x00\x01")
         with contextlib.suppress(ConnectionError):
             assert sender.recv(10) == b""
-    assert "a sender speaks TLS" in running.reported[0]
+    assert "a sender uses TLS" in running.reported[0]
     assert "OTEL_EXPORTER_OTLP_INSECURE=true" in running.reported[0]
 
 

@@ -365,7 +365,7 @@ def test_numbers_that_json_does_not_know_are_missing_values() -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"context": {"trace_id": None, "span_id": "b2"}}, "no span"),
+        ({"context": {"trace_id": None, "span_id": "b2"}}, "not a span"),
         ({"context": {"trace_id": ["x"], "span_id": "b2"}}, "the span has no trace id; its context.trace_id is ['x']"),
         ({"context": {"trace_id": "a1", "span_id": "0000"}}, "the span has no span id; its context.span_id is '0000'"),
         ({"context": "b2"}, "its names are: attributes, context"),
@@ -383,12 +383,12 @@ def test_a_row_without_its_ids_is_an_error_that_says_so(change: dict[str, Any], 
 @pytest.mark.parametrize(
     ("change", "problem", "lost"),
     [
-        ({"attributes": "gen_ai"}, "attributes that are no object", {"attributes": {}}),
+        ({"attributes": "gen_ai"}, "attributes that are not an object", {"attributes": {}}),
         ({"start_time": "soon"}, "a span's time", {"start_s": None}),
         ({"end_time": None, "duration": "long"}, "a span's duration", {"end_s": None}),
         ({"status": {"status_code": "BROKEN"}}, "a span's status", {"status": "unset", "status_message": ""}),
         ({"parent_id": {"id": 1}}, "a parent's id", {"parent_id": None}),
-        ({"events": [7]}, "an event that is no object", {"events": []}),
+        ({"events": [7]}, "an event that is not an object", {"events": []}),
         (
             {"events": [{"name": "e", "attributes": [1]}]},
             "attributes of an event",

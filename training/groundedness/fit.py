@@ -139,16 +139,25 @@ def left_out(rows: Sequence[ScoredAnswer], mix: Mix, memory: float) -> dict[str,
     errors = {"pooled": pooled, "sets that train the model": seen, "sets never trained on": unseen}
     return {
         "datasets": sets,
-        "calibration_error": {name: round(_error(some), 3) for name, some in errors.items() if some},
+        "calibration_error": {name: round(calibration_error(some), 3) for name, some in errors.items() if some},
+        "calibration_error_even_shares": {
+            name: round(calibration_error(some, even=True), 3) for name, some in errors.items() if some
+        },
     }
 
 
-def _error(pooled: Sequence[tuple[float, float, str]]) -> float:
-    """The expected calibration error: mean score against share of supported answers, by tenths of the scale."""
+def calibration_error(pooled: Sequence[tuple[float, float, str]], even: bool = False) -> float:
+    """The expected calibration error: mean score against share of supported answers, by tenths of the scale.
+
+    ``pooled`` has values, labels and sets. With ``even``, every set counts alike and in it both labels do: that is what
+    probabilities are fitted for, whatever the rate of supported answers in a set.
+    """
     values, labels = np.array([each[0] for each in pooled]), np.array([each[1] for each in pooled])
+    sizes = Counter((name, label) for _, label, name in pooled)
+    weights = np.array([1 / sizes[name, label] if even else 1.0 for _, label, name in pooled])
     bins = np.minimum((values * _BINS).astype(int), _BINS - 1)
-    gaps = [abs(values[bins == n].mean() - labels[bins == n].mean()) * (bins == n).sum() for n in set(bins.tolist())]
-    return float(sum(gaps) / len(values))
+    off = [abs(((values - labels) * weights)[bins == n].sum()) for n in set(bins.tolist())]
+    return float(sum(off) / weights.sum())
 
 
 def _area(labels: np.ndarray, values: np.ndarray) -> dict[str, float]:

@@ -39,7 +39,7 @@ def main() -> None:
     name, seed, n_inputs = sys.argv[1], sys.argv[2], int(sys.argv[3])
     warnings.simplefilter("ignore")
     resource.setrlimit(resource.RLIMIT_DATA, (MOST_MEMORY_BYTES, MOST_MEMORY_BYTES))
-    signal.signal(signal.SIGVTALRM, _on_limit)
+    signal.signal(signal.SIGPROF, _on_limit)
     target = target_named(name)
     prepare_folder()
     chance = random.Random(f"{seed}/{name}")
@@ -51,13 +51,13 @@ def main() -> None:
     for _ in range(n_inputs):
         data = target.make(chance, seeds)
         os.pwrite(current, len(data).to_bytes(8, "little") + data, 0)
-        signal.setitimer(signal.ITIMER_VIRTUAL, INPUT_CPU_S)
+        signal.setitimer(signal.ITIMER_PROF, INPUT_CPU_S)
         try:
             seen = target.read(data)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001 - whatever a reader raises that it does not declare is a crash
-            signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+            signal.setitimer(signal.ITIMER_PROF, 0)
             place = _place(error)
             if place not in crashes:
                 crashes.add(place)
@@ -66,7 +66,7 @@ def main() -> None:
             if len(crashes) >= _MOST_CRASHES:
                 break
             seen = ""
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
         n_read += 1
         if seen and seen not in known and len(seeds) < _MOST_KEPT:
             known.add(seen)

@@ -66,8 +66,8 @@ def measure(data: LabelledData) -> Family:
         trust=trust_figures(headline),
         remarks=(
             "The verdict's scale is that of AUROC: 0.5 is a coin toss, though ties make less possible.",
-            "The columns of jiwer repeat the paper's protocol (no normalisation) on a part of its pairs; what it "
-            "reports for unanimous pairs, 0.63 and 0.77, lies within their intervals. The metric, which normalises, "
+            "The columns of jiwer repeat the paper's protocol (no normalization) on a part of its pairs; what it "
+            "reports for unanimous pairs, 0.63 and 0.77, lies within their intervals. The metric, which normalizes, "
             "ties less often: hyphens part words.",
         ),
         unit="pairs",

@@ -1,4 +1,4 @@
-"""Data minimisation, on PrivacyLens: a last action that tells what must stay private, or only what may be shared."""
+"""Data minimization, on PrivacyLens: a last action that tells what must stay private, or only what may be shared."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def measure(data: LabelledData) -> Family:
     headline = [figure for figure in figures if figure.dataset == PASTED]
     return Family(
         key="data_minimization",
-        title="Data minimisation",
+        title="Data minimization",
         measured=(
             "PrivacyLens tells of people with something to keep private, what their tools show an assistant, and which "
             "statements must not get out (the metric is given those as `metadata.sensitive`). The assistant's last "
@@ -75,7 +75,7 @@ def measure(data: LabelledData) -> Family:
         trust=trust_figures(headline),
         remarks=(
             "Both actions of one story are resampled together.",
-            "The tools' sentences were chosen by the words they share with the statements, which favours the baseline; "
+            "The tools' sentences were chosen by the words they share with the statements, which favors the baseline; "
             "and the metric says which statements leaked, where the baseline only ranks.",
         ),
     )

@@ -38,7 +38,7 @@ CANNOT = {
 }
 SIGNS = {
     "▼": "▼ More than 0.02 below content-token precision on the same rows (left-out rows: on the whole set).",
-    "‡": "‡ Rows of this set were in the backend's training: the figure says how well it learnt, not how good it is. "
+    "‡": "‡ Rows of this set were in the backend's training: the figure says how well it learned, not how good it is. "
     "It is in no mean and in no trust figure; where there is a column of rows left out of training, that one counts.",
 }
 REMARKS = (
@@ -49,7 +49,7 @@ REMARKS = (
 )
 SINCE_MEASURED = (
     "Rows left out of training were scored with version 2 of the metrics, by a model that was trained without them; "
-    "the shipped one was trained on all. Version 3 reads claims and puts them together otherwise "
-    "(docs/local.md says what that changed, set by set)."
+    "the shipped one was trained on all. Since version 3 claims are read and put together "
+    "otherwise (docs/local.md says what that changed, set by set)."
 )
 AS_RATE = "Beyond the lexical backend the hallucination rate is 1 minus faithfulness, so that its figures are the same."

@@ -67,7 +67,7 @@ def measure(data: LabelledData) -> Family:
             "grades. Meaning does most of the work; words add nothing on this set, but need no model."
         ),
         cannot=(
-            "Single captions of good systems are ranked only a little better than by chance: a wrong colour or count "
+            "Single captions of good systems are ranked only a little better than by chance: a wrong color or count "
             "hardly moves the score, and a right detail that no reference has lowers it. The captions of people, which "
             "people grade best, score below those of the better systems."
         ),

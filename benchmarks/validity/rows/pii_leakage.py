@@ -64,14 +64,14 @@ def measure(data: LabelledData) -> Family:
         key="pii_leakage",
         title="Finding personal data",
         measured=(
-            "What a detector finds is compared with labelled spans: a finding is right when it shares at least half of "
-            "the union with a labelled span of its type, and each label counts once. `fresh_pii` holds templates with "
+            "What a detector finds is compared with labeled spans: a finding is right when it shares at least half of "
+            "the union with a labeled span of its type, and each label counts once. `fresh_pii` holds templates with "
             "names of 15 origins in five languages, written for this measurement by a language model that had not seen "
             "the rules; no rule may be changed because of it, and its figures are those of the trust column. Rules "
             "were written with the other two sets at hand (*tuned on*), so their figures flatter `patterns` and `ner`. "
             "`pii_spans` holds generated sentences with invented people (Presidio-research, synthetic v2). "
             "`pii_agent_trace` holds messages of customers and an airline's agent; only what the customer's own record "
-            "holds is labelled there, so other people's names count as wrong and precision is a lower bound. *Recall* "
+            "holds is labeled there, so other people's names count as wrong and precision is a lower bound. *Recall* "
             "is the share of the labels that was found, *precision* the share of the findings that is right, *F1* "
             "their harmonic mean. *Structured* "
             "types are telephone, e-mail, card, social security, IBAN and IP numbers."
@@ -91,7 +91,7 @@ def measure(data: LabelledData) -> Family:
         figures=figures,
         trust=_trust(headline, sets[0]),
         remarks=_remarks(peers, missing),
-        unit="labelled spans",
+        unit="labeled spans",
         files={RECORDED_FILE: recorded_file(peers)} if peers else {},
     )
 

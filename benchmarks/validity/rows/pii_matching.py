@@ -1,4 +1,4 @@
-"""Found and labelled spans of personal data, matched one to one, and what that says about a detector."""
+"""Found and labeled spans of personal data, matched one to one, and what that says about a detector."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Counts:
 
     @property
     def recall(self) -> float | None:
-        """The share of the labelled spans that were found; None where nothing is labelled."""
+        """The share of the labeled spans that were found; None where nothing is labeled."""
         n_labelled = self.n_right + self.n_missed
         return self.n_right / n_labelled if n_labelled else None
 
@@ -49,7 +49,7 @@ class Counts:
 def match(found: Iterable[Span], labelled: Iterable[Span]) -> dict[str, Counts]:
     """Count right, wrong and missed spans of each type in one text.
 
-    A finding is right when it shares at least half of the union with a labelled span of the same type. Each labelled
+    A finding is right when it shares at least half of the union with a labeled span of the same type. Each labeled
     span is given to one finding at most, the closest fit first, so that several pieces never count as several hits.
 
     >>> match([Span("name", 0, 10)], [Span("name", 0, 8), Span("name", 20, 25)])
@@ -65,7 +65,7 @@ def match(found: Iterable[Span], labelled: Iterable[Span]) -> dict[str, Counts]:
 
 
 def join_adjacent(spans: Iterable[Span], text: str, span_type: str) -> list[Span]:
-    """Make one span of neighbours of a type with nothing but white space between them.
+    """Make one span of neighbors of a type with nothing but white space between them.
 
     Generated data labels a house number, a street and a flat one by one in some texts, and as one address in others.
 

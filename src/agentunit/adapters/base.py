@@ -28,7 +28,7 @@ from agentunit.core.results import encode_json
 from agentunit.core.trace import TraceLog
 
 FailureKind = Literal["raised", "timeout", "wrong_type", "exit", "died"]
-"""``raised`` an error, gave no answer in time, answered with something that is no answer, called ``sys.exit``, or its
+"""``raised`` an error, gave no answer in time, returned something that is not an answer, called ``sys.exit``, or its
 process died."""
 Isolation = Literal["auto", "process", "thread"]
 """Where a Python function runs: in worker processes, in this process, or (``auto``) by what it is."""
@@ -210,7 +210,7 @@ def opened(data: bytes | memoryview) -> AgentResult:
     except RecordError:
         outcome, trace = _readable_parts(body)
     if not isinstance(outcome, Outcome):
-        outcome = _unusable("it is no outcome")
+        outcome = _unusable("it is not an outcome")
     if outcome.success is False and outcome.error and outcome.error.startswith(_UNUSABLE):
         failure = failure or "wrong_type"
     if failure is not None:

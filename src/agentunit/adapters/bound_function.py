@@ -15,7 +15,7 @@ from agentunit.core.case import AskedCase, DatasetCase
 from agentunit.core.trace import TraceLog
 
 CANCEL_GRACE_S = 0.5
-"""How long a cancelled agent may take to clean up."""
+"""How long a canceled agent may take to clean up."""
 _OF_EVERY_CASE = ("query", "case", "context", "trace", "seed", "tools", "metadata")
 _OF_CONVERSATIONS = ("messages", "history")
 NAMES = (*_OF_EVERY_CASE, *_OF_CONVERSATIONS)

@@ -28,7 +28,7 @@ _OUTCOME_KEYS = frozenset(Outcome.__struct_fields__) - {"extra"}
 
 
 class WrongType(Exception):
-    """What an agent gave is no answer; the message says what it was."""
+    """What an agent gave is not an answer; the message says what it was."""
 
 
 class Call:
@@ -185,7 +185,7 @@ def outcome_of(returned: object) -> Outcome:
 
 
 def _check_is_data(output: Any) -> None:
-    """An output that only a Python repr could stand for is no answer."""
+    """An output that only a Python repr could stand for is not an answer."""
     if output is None or isinstance(output, (str, bool, int, float)):
         return
     try:

@@ -144,7 +144,7 @@ def _redirected(response: Response, address: SplitResult) -> SplitResult:
         target = urlsplit(urljoin(address.geturl(), location))
         is_same_host = _origin(target) == _origin(address)
     except ValueError:
-        raise HttpFailure(f"HTTP {status}: the server redirects to something that is no address") from None
+        raise HttpFailure(f"HTTP {status}: the server redirects to something that is not an address") from None
     if not is_same_host:
         raise HttpFailure(f"HTTP {status}: the server redirects to another host, {_shown(target)}; not followed")
     if status not in (307, 308):

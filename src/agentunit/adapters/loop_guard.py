@@ -1,7 +1,7 @@
 """What keeps an asynchronous agent from taking the event loop down with it.
 
 While asynchronous cases run, three things are in place. Tasks that an agent's code starts are known, and a ``sys.exit``
-in one of them ends the case instead of the loop. An agent sees the tasks of its own case only: cancelling a task of
+in one of them ends the case instead of the loop. An agent sees the tasks of its own case only: canceling a task of
 the run or of another case, and stopping the loop, raise an error in the agent's code. And an alarm of the system looks
 every few milliseconds whether the loop still turns: code of a case that holds it up past the case's deadline
 (``time.sleep``, a busy loop) gets an exception raised inside it.
@@ -265,7 +265,7 @@ def _alarm_is_free() -> bool:
 class _WithoutExit(Coroutine[Any, Any, Any]):
     """A coroutine in which ``SystemExit`` is another exception.
 
-    Not a coroutine function: of a task that is cancelled before it starts, the inner one would never be awaited, and
+    Not a coroutine function: of a task that is canceled before it starts, the inner one would never be awaited, and
     Python would complain.
     """
 

@@ -201,7 +201,7 @@ class Server:
                 # The agent closed the loop.
                 work.close()
             elif not task.done() or task.cancelled():
-                # It stopped the loop, or cancelled the task it runs in.
+                # It stopped the loop, or canceled the task it runs in.
                 self._loop_is_broken = True
             self._end_tasks()
 

@@ -2,7 +2,7 @@
 ``sustainability``).
 
 EcoLogits estimates from the number of tokens a model generated, its size (often a guess, hence ranges), the provider's
-data centres and the electricity of the country they stand in. It counts no prompt tokens. Nothing is fetched.
+data centers and the electricity of the country they stand in. It counts no prompt tokens. Nothing is fetched.
 """
 
 from __future__ import annotations

@@ -109,7 +109,7 @@ async def read_body(reader: asyncio.StreamReader, head: Head, max_bytes: int) ->
     if length is None:
         return await _read_until_closed(reader, max_bytes)
     if not (length.isascii() and length.isdigit()):
-        raise HttpFailure("the response has a length that is no number")
+        raise HttpFailure("the response has a length that is not a number")
     # Python refuses to read a number of thousands of digits; one of 18 is too long already.
     n_bytes = int(length.lstrip("0")[:18] or "0")
     _check_size(n_bytes, max_bytes)

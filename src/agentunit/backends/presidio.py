@@ -1,4 +1,4 @@
-"""Personal data by Microsoft Presidio (extra ``presidio``) with its default recognisers, offline."""
+"""Personal data by Microsoft Presidio (extra ``presidio``) with its default recognizers, offline."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _engine(model: str) -> Any:
     from presidio_analyzer import AnalyzerEngine
     from presidio_analyzer.nlp_engine import NlpEngineProvider
 
-    # It warns about each recogniser of a language that was not asked for.
+    # It warns about each recognizer of a language that was not asked for.
     logging.getLogger("presidio-analyzer").setLevel(logging.ERROR)
     configuration = {"nlp_engine_name": "spacy", "models": [{"lang_code": "en", "model_name": model}]}
     provider = NlpEngineProvider(nlp_configuration=configuration)
@@ -80,7 +80,7 @@ def _engine(model: str) -> Any:
 
 
 def _keep_offline(engine: Any) -> None:
-    """The e-mail recogniser looks domains up in a list that it would fetch; the copy that is installed will do."""
+    """The e-mail recognizer looks domains up in a list that it would fetch; the copy that is installed will do."""
     from tldextract import TLDExtract
 
     domains = TLDExtract(suffix_list_urls=(), cache_dir=None)

@@ -38,7 +38,7 @@ _BEGINNINGS = (
 
 
 def recogniser_of(named: Any, owner: str) -> tuple[str, Recogniser] | None:
-    """A recogniser and its name: of a function from a path to a text, ``module:attribute`` of one, or Whisper by name.
+    """A recognizer and its name: of a function from a path to a text, ``module:attribute`` of one, or Whisper by name.
 
     ``faster-whisper`` takes the weights of the installed package, ``faster-whisper:FOLDER`` those of a folder.
     """
@@ -73,7 +73,7 @@ def checked_audio(path: Any, access: MediaAccess) -> str:
         raise MediaProblem(f"must have at most {access.limits.most_bytes:,} bytes; it has {size:,}")
     is_mp3_frame = start[:1] == b"\xff" and start[1:2] >= b"\xe0" and not start.startswith(_UTF_16)
     if not is_mp3_frame and not any(start.startswith(mark, at) for mark, at in _BEGINNINGS):
-        raise MediaProblem(f"is no recording of a known format (it begins with {start[:8]!r})")
+        raise MediaProblem(f"is not a recording of a known format (it begins with {start[:8]!r})")
     return str(located(path, access))
 
 
@@ -164,7 +164,7 @@ class ErrorRates(NamedTuple):
 
 
 def error_rates(reference: str, hypothesis: str, *, normalised: bool = False) -> ErrorRates:
-    """Both rates of a transcript against its reference; ``normalised``: both are normalised transcripts.
+    """Both rates of a transcript against its reference; ``normalised``: both are normalized transcripts.
 
     Where a script has no spaces, those that part its letters into words are not counted as characters.
     """

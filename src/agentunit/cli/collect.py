@@ -5,19 +5,24 @@ from __future__ import annotations
 import errno
 import os
 import secrets
-import signal
 import socket
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from math import isfinite
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import click
 
-from agentunit.cli.collect_session import Screen, Session, Stop, is_loopback
+from agentunit.cli.collect_session import Screen, Session, is_loopback
+from agentunit.cli.collect_session import stop_signals as _stop_signals
+from agentunit.cli.follow_options import OPTIONS as FOLLOW_OPTIONS
+from agentunit.cli.follow_options import FollowChoice, follow_options
+from agentunit.cli.judge_options import JUDGE_OPTIONS, JudgeChoice, judge_options
 from agentunit.cli.main import EXIT_ERRORS
-from agentunit.cli.options import InputFailure
+from agentunit.cli.options import InputFailure, by_option, metrics_from, store_option
+from agentunit.cli.sections import in_sections
 from agentunit.traces.collector.forward import Backend, Forwarder, parse_backend
 from agentunit.traces.collector.limits import receiver_limits
 from agentunit.traces.collector.masking import MaskTexts
@@ -26,10 +31,17 @@ from agentunit.traces.collector.recorder import TraceRecorder
 from agentunit.traces.collector.spool import SpanSpool, SpoolError
 from agentunit.traces.limits import LimitExceeded
 
+if TYPE_CHECKING:
+    from agentunit.cli.following import Scoring
+
+SCORING = ("--score", "--metrics", "--by", "--store")
 _ANY = ("0.0.0.0", "::")
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(
+    cls=in_sections({"Scoring what arrives": (*SCORING, *FOLLOW_OPTIONS), "Backends and judge": JUDGE_OPTIONS}),
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.option("-o", "--out", default="traces", show_default=True, metavar="FOLDER", help="Where records are written.")
 @click.option("--port", type=click.IntRange(0, 65535), default=DEFAULT_PORT, show_default=True, help="0: any free one.")
 @click.option(
@@ -58,6 +70,12 @@ _ANY = ("0.0.0.0", "::")
     help="Also send everything as it came to this OTLP/HTTP backend, with the headers of OTEL_EXPORTER_OTLP_HEADERS.",
 )
 @click.option("--mask", is_flag=True, help="Mask personal data in what --forward sends; records are not masked.")
+@click.option("--score", "scores", is_flag=True, help="Also score each trace that is written, and notice changes.")
+@click.option("-m", "--metrics", "names", multiple=True, metavar="NAMES", help="Metrics, separated by commas.")
+@by_option
+@follow_options(starts=False)
+@judge_options
+@store_option
 def collect(
     out: str,
     port: int,
@@ -67,12 +85,19 @@ def collect(
     keep_h: float,
     forward: str | None,
     mask: bool,
+    scores: bool,
+    names: tuple[str, ...],
+    by: str | None,
+    store_path: str,
+    choice: JudgeChoice,
+    following: FollowChoice,
 ) -> None:
-    """Receive OpenTelemetry spans (OTLP over HTTP and gRPC) and write one record a trace.
+    """Receive OpenTelemetry spans (OTLP over HTTP and gRPC) and write one record per trace.
 
     \b
     agentunit collect --out traces/
     agentunit score traces/
+    agentunit collect --out traces/ --score --prometheus 9464
 
     A span that was acknowledged is on disk, also if this process is killed; what was not written as a record then is
     written at the next start. Nothing is sent anywhere unless --forward names a place. Ctrl-C writes the open traces
@@ -85,6 +110,8 @@ def collect(
         if not isfinite(value):
             raise click.BadParameter(f"must be a finite number; received {value}", param_hint=name)
     backend = _backend(forward, mask)
+    if not scores and (names or by or following.is_changed or choice.settings or choice.backend or choice.parameters):
+        raise click.UsageError(f"{', '.join(SCORING[1:] + FOLLOW_OPTIONS[2:])} and options of judges go with --score")
     try:
         limits = receiver_limits()
         spool = SpanSpool(out, max_bytes=limits.spool_bytes)
@@ -94,8 +121,13 @@ def collect(
         raise InputFailure(str(error)) from None
     except OSError as error:
         raise InputFailure(f"cannot use {out} as a folder: {(error.strerror or str(error)).lower()}") from None
-    with spool, _stop_signals() as stop:
+    with ExitStack() as stack:
+        stack.enter_context(spool)
+        stop = stack.enter_context(_stop_signals())
         screen = Screen()
+        scoring = None
+        if scores:
+            scoring = stack.enter_context(_scoring(out, names, by, store_path, choice, following, screen))
         if grpc_port is None:
             grpc_port = DEFAULT_GRPC_PORT if port else 0
         try:
@@ -117,7 +149,7 @@ def collect(
                 receiver.stop()
                 raise click.BadParameter(f"{backend.shown} is this collector itself", param_hint="--forward")
             forwarder = Forwarder(spool, backend, mask=_mask_texts(), report=screen.print_line)
-        session = Session(receiver, recorder, spool, forwarder)
+        session = Session(receiver, recorder, spool, forwarder, scoring)
         try:
             session.introduce(out, host, mask)
             session.run(screen, stop)
@@ -137,6 +169,35 @@ def _backend(forward: str | None, mask: bool) -> Backend | None:
         return parse_backend(forward, os.environ.get("OTEL_EXPORTER_OTLP_HEADERS", ""))
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--forward") from None
+
+
+def _scoring(
+    out: str,
+    names: tuple[str, ...],
+    by: str | None,
+    store_path: str,
+    choice: JudgeChoice,
+    following: FollowChoice,
+    screen: Screen,
+) -> Scoring:
+    """What scores the records that are written to a folder."""
+    from agentunit.cli.following import Scoring
+    from agentunit.reports.follow_console import describe_alert
+    from agentunit.reports.reported_run import Mask
+
+    choice.configure()
+    metrics = choice.adjust(metrics_from(names, choice))
+    mask = Mask()
+    return Scoring(
+        [out],
+        metrics,
+        following,
+        store_path=store_path,
+        by=by,
+        yes=choice.yes,
+        report=screen.print_line,
+        on_alert=lambda alert: screen.print_line(f"ALERT: {describe_alert(alert, mask)}"),
+    )
 
 
 def _cannot_listen(host: str, port: int, error: OSError) -> InputFailure:
@@ -187,26 +248,3 @@ def _mask_texts() -> MaskTexts:
             return masked(texts)
 
     return mask
-
-
-@contextmanager
-def _stop_signals() -> Iterator[Stop]:
-    """What the first Ctrl-C or SIGTERM asks for. The second ends it where it stands; more do nothing.
-
-    Another exception while the command cleans up after the second would leave it half done.
-    """
-    stop = Stop()
-
-    def on_signal(number: int, frame: object) -> None:
-        if stop.is_asked:
-            for each in before:
-                signal.signal(each, signal.SIG_IGN)
-            raise KeyboardInterrupt
-        stop.is_asked = True
-
-    before = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -5,23 +5,28 @@ from __future__ import annotations
 import ipaddress
 import os
 import shlex
+import signal
 import socket
 import sys
 import threading
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from agentunit.reports.printable import printable_line
+from agentunit.reports.printable import printable, printable_line
 from agentunit.traces.collector.forward import Forwarder
 from agentunit.traces.collector.receiver import Receiver
 from agentunit.traces.collector.recorder import TraceRecorder
 from agentunit.traces.collector.request import PROTOBUF_MISSING, grpc_installed, protobuf_installed
 from agentunit.traces.collector.spool import SpanSpool, SpoolError
 from agentunit.traces.spans import ReadingNotes
+
+if TYPE_CHECKING:
+    from agentunit.cli.following import Scoring
 
 _LOOK_EVERY_S = 0.2
 _LINE_EVERY_S = 5.0
@@ -76,6 +81,29 @@ class Stop:
     is_asked: bool = False
 
 
+@contextmanager
+def stop_signals() -> Iterator[Stop]:
+    """What the first Ctrl-C or SIGTERM asks for. The second ends it where it stands; more do nothing.
+
+    Another exception while the command cleans up after the second would leave it half done.
+    """
+    stop = Stop()
+
+    def on_signal(number: int, frame: object) -> None:
+        if stop.is_asked:
+            for each in before:
+                signal.signal(each, signal.SIG_IGN)
+            raise KeyboardInterrupt
+        stop.is_asked = True
+
+    before = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
 class Session(NamedTuple):
     """The parts of a running collector, and what it prints about them."""
 
@@ -83,11 +111,12 @@ class Session(NamedTuple):
     recorder: TraceRecorder
     spool: SpanSpool
     forwarder: Forwarder | None
+    scoring: Scoring | None = None
 
     def introduce(self, out: str, host: str, mask: bool) -> None:
         """Print where to send spans, and what is not as it could be."""
         address = self.receiver.address
-        click.echo(f"listening on {address}, writing to {out} (Ctrl-C ends it). In the agent's process set:")
+        click.echo(printable(f"listening on {address}, writing to {out} (Ctrl-C ends it). In the agent's process set:"))
         click.echo(f"  OTEL_EXPORTER_OTLP_ENDPOINT={address}")
         click.echo(f"  OTEL_EXPORTER_OTLP_PROTOCOL={'http/protobuf' if protobuf_installed() else 'http/json'}")
         if self.receiver.grpc_address is not None:
@@ -119,6 +148,8 @@ class Session(NamedTuple):
         try:
             while not stop.is_asked:
                 n_written = self.recorder.write_due()
+                if self.scoring is not None:
+                    self.scoring.step_when_due(lambda: stop.is_asked)
                 with suppress(SpoolError):  # the recorder reports it, and tries again
                     screen.show(self.status())
                 if not n_written:
@@ -131,6 +162,8 @@ class Session(NamedTuple):
         if (n_open := self.spool.n_open()) >= _MANY:
             screen.print_line(f"writing {n_open:,} open traces (Ctrl-C leaves them for the next start)")
         self.recorder.write_all()
+        if self.scoring is not None:
+            self.scoring.step()
 
     def status(self) -> str:
         """How it stands, in a line."""
@@ -141,6 +174,11 @@ class Session(NamedTuple):
             parts.append(f"{counts.refused:,} requests and {counts.unreadable:,} spans refused")
         if counts.busy:
             parts.append(f"{counts.busy:,} asked to retry")
+        if self.scoring is not None:
+            snapshot = self.scoring.snapshot
+            n_alerts = self.scoring.follower.state.n_alerts
+            alerts = f", {n_alerts:,} alerts" if n_alerts else ""
+            parts.append(f"{snapshot.counts.get('scored', 0):,} scored{alerts}")
         if self.forwarder is not None:
             parts.append(f"{self.forwarder.counts.sent:,} requests forwarded, {self.spool.n_outgoing():,} waiting")
         return " · ".join(parts)
@@ -148,8 +186,8 @@ class Session(NamedTuple):
     def conclude(self, out: str) -> int:
         """Print what came of it and what to do next; returns how many traces are still open."""
         written, counts, n_open = self.recorder.counts, self.receiver.counts, self.spool.n_open()
-        anew = f", {written.rewritten:,} written anew" if written.rewritten else ""
-        click.echo(f"{written.written:,} traces written to {out}{anew}; {counts.spans:,} spans received")
+        anew = f", {written.rewritten:,} written again" if written.rewritten else ""
+        click.echo(printable(f"{written.written:,} traces written to {out}{anew}; {counts.spans:,} spans received"))
         for count, line in (
             (counts.logs, "{:,} log records joined them"),
             (counts.replaced_spans, "{:,} spans came again with other content: the newer ones were kept"),
@@ -172,8 +210,12 @@ class Session(NamedTuple):
             click.echo(
                 f"{n_open:,} traces could not be written; they are kept, and written at the next start", err=True
             )
-        if written.written or written.rewritten:
-            click.echo(f"next: agentunit score {shlex.quote(out)}")
+        if self.scoring is not None:
+            from agentunit.reports.follow_console import FollowScreen
+
+            FollowScreen(self.scoring.follower.info, self.scoring.mask).show(self.scoring.snapshot, last=True)
+        elif written.written or written.rewritten:
+            click.echo(printable(f"next: agentunit score {shlex.quote(out)}"))
         elif counts.unserved_grpc and not counts.requests:
             click.echo(
                 f"nothing could be read: gRPC exporters connected {counts.unserved_grpc:,} times (see above what to do)"

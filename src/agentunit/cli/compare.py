@@ -42,7 +42,7 @@ def comparison_options(metrics_help: str) -> Callable[[_Command], _Command]:
             "on",
             multiple=True,
             metavar="METRIC",
-            help="A metric that counts against the baseline, again for more. The others are described, not tested.",
+            help="A metric to test against the baseline; repeatable. The others are shown, not tested.",
         ),
         click.option(
             "--margin",
@@ -69,8 +69,8 @@ unsure_option = click.option(
     "--unsure",
     type=click.Choice(["pass", "fail", "by-case"]),
     help='What counts where the data cannot tell (exit code 4): "pass" ends with 0, "fail" with 1, "by-case" with 1 '
-    "where cases passed in every repeat of the baseline and fail in every one now, more than chance makes (also within "
-    "the margin), else 0. It takes 3 repeats to tell a single case.",
+    "where cases passed in every repeat of the baseline and fail in every one now, more often than chance explains "
+    "(also within the margin), otherwise 0. Deciding by a single case takes 3 repeats.",
 )
 
 
@@ -107,7 +107,7 @@ def compare(
 
     BASE and NEW are ids, beginnings of one, names, 'last', 'last~1', exported files or score tables (.parquet). First
     come the cases that fail now, are fixed, worse or better, with both answers. Then the metrics: differences are
-    NEW − BASE, and each is tested in the direction that is worse for it. Several new runs stand in one table, each
+    NEW − BASE, and each is tested in the direction that is worse for it. Several new runs are shown in one table, each
     against BASE; the allowed chance of a false alarm is shared among them.
 
     \b

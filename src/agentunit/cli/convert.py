@@ -29,7 +29,7 @@ from agentunit.traces.grouping import GroupBy
     type=click.Choice(["records", "atif"]),
     default="records",
     show_default=True,
-    help="What to write: AgentUnit's records, or ATIF trajectories (Harbor, Terminal-Bench 2), one JSON a line.",
+    help="What to write, one JSON object per line: AgentUnit's records, or ATIF trajectories (as of Harbor).",
 )
 @jobs_option
 @store_option

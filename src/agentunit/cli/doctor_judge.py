@@ -88,7 +88,7 @@ _WAYS_OUT: tuple[tuple[str, str], ...] = (
     ),
     (r"TLS failed \(.*(?:wrong version|record layer)", "the server does not speak TLS there: write http:// in the URL"),
     (r"TLS failed", "check that {host}:{port} is the server itself; an old one may not speak TLS 1.2"),
-    (r"not HTTP|closed the connection without", "{host}:{port} is no HTTP server, or wants https:// in the URL"),
+    (r"not HTTP|closed the connection without", "{host}:{port} is not an HTTP server, or wants https:// in the URL"),
     (r"profile '(\w+)'", "export {prefix}PROFILE={1}"),
     (r"HTTP 407", "give the proxy its login: proxy http://USER:${{PASSWORD_VARIABLE}}@HOST:PORT"),
     (r"HTTP 401|api key (?:not valid|expired)|API_KEY_INVALID", "{key}"),

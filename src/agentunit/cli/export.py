@@ -13,12 +13,14 @@ from agentunit.cli.judge_options import JudgeChoice, judge_settings_options
 from agentunit.cli.options import by_option, open_store, show_personal_data_option, store_option
 from agentunit.cli.pairwise import JudgedPairs, ask_about_pairs, pairwise_option
 from agentunit.cli.references import find_reported_run, load_run, sliced_as_asked, unreadable_runs_fail
+from agentunit.cli.taken_in import run_or_traces
 from agentunit.engine.compare import DEFAULT_ALPHA
 from agentunit.engine.comparison import labels_of
 from agentunit.engine.decision import Unsure, count_unsure, decide_run, stored_min_coverage
 from agentunit.engine.scored_run import ScoredRun
 from agentunit.engine.slices import slices_of_comparison, slices_of_run
 from agentunit.reports.figures import counted_cases
+from agentunit.reports.printable import printable
 from agentunit.reports.reported_run import ReportedRun
 from agentunit.reports.reporters import (
     PORTABLE,
@@ -45,7 +47,7 @@ _WITHOUT_VERDICT = (PORTABLE, "csv", "parquet", "otel")
     metavar="NAME",
     help=f"{', '.join(reporter_names())}. Default: by the file's ending.",
 )
-@click.option("-g", "--gate", "gates", multiple=True, metavar="EXPR", help="Gates in place of the run's own.")
+@click.option("-g", "--gate", "gates", multiple=True, metavar="EXPR", help="Gates instead of the run's own.")
 @click.option("--baseline", metavar="RUN|FILE", help="Also compare with this run, as 'agentunit run --baseline' does.")
 @click.option("--on", "on", multiple=True, metavar="METRIC", help="A metric that counts against the baseline.")
 @by_option
@@ -70,9 +72,10 @@ def export(
 ) -> None:
     """Write a run, or several against one baseline, to one file.
 
-    RUN is an id, the beginning of one, a name, 'last', a file that was exported before, or a score table (.parquet). A
-    .json file holds everything and can be imported again; the others are for reading: HTML for people, Markdown for a
-    pull request, JUnit XML for CI, CSV and Parquet for tables (one row a case, repeat and metric; gate, compare and
+    RUN is an id, the beginning of one, a name, 'last', a file that was exported before, or a score table (.parquet); a
+    file or folder of traces becomes a run first, scored by the standard set and the metrics of the gates. A .json file
+    holds everything and can be imported again; the others are for reading: HTML for people, Markdown for a
+    pull request, JUnit XML for CI, CSV and Parquet for tables (one row per case, repeat and metric; gate, compare and
     show read the Parquet table as they read a run). An http(s) address gets every
     score as an OpenTelemetry event (OTLP logs, extra otel).
 
@@ -87,6 +90,7 @@ def export(
     agentunit export last --to baseline.json.gz
     agentunit export last --to junit.xml
     agentunit export variant-a variant-b --baseline main.json --to report.html
+    agentunit export langfuse-export/ --gate "tool_success >= 0.9" --to comment.md
     agentunit export last --to http://localhost:4318/v1/logs
     """
     chosen = _known(format_name) if format_name else _format_of(target)
@@ -102,6 +106,8 @@ def export(
             f"--baseline, --on and --unsure are for html, markdown and junit: {chosen} holds scores and no verdict "
             "('agentunit compare BASE RUN --json' prints a comparison as JSON)"
         )
+    references = tuple(run_or_traces(each, store_path, gates) for each in references)
+    baseline = None if baseline is None else run_or_traces(baseline, store_path, gates)
     with unreadable_runs_fail():
         if chosen == PORTABLE:
             written = _write_portable(references, target, store_path, by)
@@ -128,7 +134,7 @@ def export(
                     _decide(reported, old, runs[0].baseline_label, gates, on, by, unsure, alpha, pairs)
                 written = reporter.write(runs[0], target)
     if target != STDOUT:
-        click.echo(f"{target}: {written}")
+        click.echo(printable(f"{target}: {written}"))
 
 
 def _decide(

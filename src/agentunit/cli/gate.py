@@ -10,6 +10,7 @@ from agentunit.cli.compare import compare_as_asked, comparison_options, unsure_o
 from agentunit.cli.options import json_option, show_personal_data_option, store_option
 from agentunit.cli.references import load_run, next_command
 from agentunit.cli.streams import remember_exit_code
+from agentunit.cli.taken_in import run_or_traces
 from agentunit.engine.decision import Unsure, count_unsure, decide_run, stored_min_coverage
 from agentunit.engine.gate_expressions import Gate, GateError, parse_gate
 from agentunit.engine.gates import DEFAULT_MIN_COVERAGE, refuse_unknown_names
@@ -40,13 +41,13 @@ from agentunit.reports.reported_run import Mask
     "--min-coverage",
     type=click.FloatRange(0.0, 1.0),
     metavar="SHARE",
-    help=f"Share of the records a gated metric must have scored. Default: the run's own, else {DEFAULT_MIN_COVERAGE}.",
+    help=f"Share of records that a gated metric must score. Default: the run's own, otherwise {DEFAULT_MIN_COVERAGE}.",
 )
 @click.option(
     "--max-errors",
     type=click.IntRange(min=0),
     metavar="N",
-    help="Failed cases plus failed scores that are allowed. Default: the run's own, else 0.",
+    help="Failed cases plus failed scores that are allowed. Default: the run's own, otherwise 0.",
 )
 @json_option("Print the verdicts as JSON.")
 @show_personal_data_option
@@ -69,7 +70,8 @@ def gate(
     """Decide on a scored run: gates, an error allowance and, with --baseline, a comparison.
 
     RUN is an id, the beginning of one, a name, 'last' (the default), an exported file or a score table (.parquet).
-    Nothing is run or scored again. A gate reads METRIC [AGGREGATE] OPERATOR NUMBER [coverage SHARE]; aggregates are
+    Nothing is run or scored again. A file or folder of traces becomes a run first, scored by the standard set and the
+    metrics of the gates. A gate reads METRIC [AGGREGATE] OPERATOR NUMBER [coverage SHARE]; aggregates are
     mean (the default), median, min, max, sum, p95, all, any, pass^3, pass@3, and labeled: the rate that people would
     give, from the labels of some cases ('agentunit label'). METRIC[backend] picks one of several backends.
 
@@ -77,11 +79,13 @@ def gate(
     agentunit gate last --gate "task_success pass^3 >= 0.7" --gate "pii_leakage all == 1"
     agentunit gate last --baseline main.json --margin faithfulness=0.02
     agentunit gate scores.parquet --gate "faithfulness >= 0.8"
+    agentunit gate exports/ --gate "tool_success >= 0.9"
 
     Exit codes: 1 a gate failed or a metric got worse, 2 a gate names what the run does not have, 3 errors beyond the
     allowance (or a gate the run cannot answer), 4 the data cannot tell whether it is worse than the baseline
     (--unsure turns it into 0 or 1); the first that applies.
     """
+    reference = run_or_traces(reference, store_path, expressions)
     run = load_run(reference, store_path)
     gates = gates_for(run, expressions)
     if not gates and baseline is None:
@@ -90,7 +94,7 @@ def gate(
         min_coverage = stored_min_coverage(run.header.settings)
     comparison = None
     if baseline is not None:
-        old = load_run(baseline, store_path)
+        old = load_run(run_or_traces(baseline, store_path, expressions), store_path)
         comparison = compare_as_asked(run, old, names, margins, alpha, on=on, gates=gates, min_coverage=min_coverage)
     decision = decide_run(run, gates, comparison, min_coverage=min_coverage, max_errors=max_errors)
     decision = Mask(show_all=show_personal_data).decision(count_unsure(decision, unsure))

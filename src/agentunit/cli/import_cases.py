@@ -78,7 +78,7 @@ def _suite_text(suite: ForeignSuite, name: str) -> str:
         f"name: {json.dumps(name)}",
         "dataset: dataset.jsonl",
         "",
-        '# Your agent: module:function, found beside this file; also "command: …" or "https://…".',
+        '# Your agent: module:function, found next to this file; also "command: …" or "https://…".',
         "agent:",
         "",
         "metrics:",

@@ -27,7 +27,7 @@ from agentunit.store.table_reading import is_table
     help="Where a suite is written (default: a folder named after FILE).",
 )
 @click.option("--run", "reference", metavar="RUN", help="FILE holds labels of this run's answers.")
-@click.option("-m", "--metric", metavar="NAME", help="The metric that labels speak of (default: as 'label' does).")
+@click.option("-m", "--metric", metavar="NAME", help="The metric that the labels are about (default: as 'label' does).")
 @click.option("--name", metavar="NAME", help="Of another tool's annotations, those of this name (default: --metric).")
 @click.option("--rater", metavar="NAME", help="Who labeled, where no column rater says so (default: FILE).")
 @click.option("--label-column", default="label", show_default=True, help="The column that holds the label.")
@@ -36,7 +36,7 @@ from agentunit.store.table_reading import is_table
     type=click.Choice(["good", "bad"]),
     default="good",
     show_default=True,
-    help="What true, yes, 1 or a high number stands for. Pass, good and correct always mean good.",
+    help="What true, yes, 1 or a high number means. Pass, good and correct always mean good.",
 )
 @store_option
 def import_run(
@@ -51,7 +51,7 @@ def import_run(
     label_means: Literal["good", "bad"],
     store_path: str,
 ) -> None:
-    """Take in a run that 'agentunit export' wrote, labels, or the tests of another tool.
+    """Import a run that 'agentunit export' wrote, labels, or the tests of another tool.
 
     A run (.json, .jsonl, .json.gz) goes into the store. Tests of promptfoo, DeepEval, RAGAS, LangSmith, Langfuse,
     Inspect or OpenAI evals (YAML, JSON, JSONL, CSV) become a suite: dataset.jsonl and suite.yaml. What does not map is
@@ -73,7 +73,7 @@ def import_run(
         raise InputFailure(f"{file}: no such file")
     if reference is not None:
         if run_id is not None or out is not None:
-            raise click.UsageError("--run takes in labels; --as and --out go with runs and tests")
+            raise click.UsageError("--run imports labels; --as and --out are for runs and tests")
         from agentunit.cli.import_labels import import_labels
 
         import_labels(
@@ -91,11 +91,11 @@ def import_run(
         raise click.UsageError("--metric, --name and --rater go with labels: --run names the run that they speak of")
     if is_table(file):
         raise InputFailure(
-            f"{file} is a score table, without records to take in: gate, compare and show read it as it is"
+            f"{file} is a score table, without records to import: gate, compare and show read it as it is"
         )
     if not is_portable(file):
         if run_id is not None:
-            raise click.UsageError(f"--as goes with an exported run, and {file} is none")
+            raise click.UsageError(f"--as is for an exported run, which {file} is not")
         import_cases(file, out)
         return
     if out is not None:

@@ -11,6 +11,7 @@ import click
 
 from agentunit.cli.options import InputFailure
 from agentunit.installation import remote_install_command
+from agentunit.reports.printable import printable
 
 _SUITES = ("suite.py", "suite.yaml", "suite.yml")
 _WORKFLOW = Path(".github", "workflows", "agentunit.yml")
@@ -37,9 +38,10 @@ def init(folder: Path, as_yaml: bool, ci: bool) -> None:
     written = {
         suite: "what is run, how it is measured, what is good enough",
         folder / "my_agent.py": "the agent: put your own in its place",
-        folder / "dataset.jsonl": "the cases, one a line",
+        folder / "dataset.jsonl": "the cases, one per line",
     }
     filled: dict[str, str] = {}
+    install = ""
     if ci:
         root = _repository(folder) or folder
         root = Path() if root == Path.cwd() else root
@@ -48,7 +50,8 @@ def init(folder: Path, as_yaml: bool, ci: bool) -> None:
             suite, written = own, {}
         written[root / _WORKFLOW] = "evaluates every pull request against main"
         inside = suite.resolve().relative_to(root.resolve()).as_posix()
-        filled = {"@SUITE@": json.dumps(inside), "@INSTALL@": remote_install_command()}
+        install = remote_install_command()
+        filled = {"@SUITE@": json.dumps(inside), "@INSTALL@": install}
     existing = [path for path in written if _exists(path)]
     if existing:
         raise click.UsageError(
@@ -69,12 +72,12 @@ def init(folder: Path, as_yaml: bool, ci: bool) -> None:
         raise InputFailure(f"cannot write {error.filename}: {(error.strerror or str(error)).lower()}") from None
     width = max(len(str(folder)) + 16, *(len(str(path)) + 2 for path in written))
     for path, meaning in written.items():
-        click.echo(f"wrote {path!s:<{width}} {meaning}")
+        click.echo(printable(f"wrote {path!s:<{width}} {meaning}"))
     if ignoring is not None:
-        click.echo(f"added {_IGNORED} to {ignoring}, so that runs stay out of git")
+        click.echo(printable(f"added {_IGNORED} to {ignoring}, so that runs stay out of git"))
     if ci:
-        click.echo(f"check its Install step, which says: {remote_install_command()}")
-    click.echo(f"next: agentunit run {shlex.quote(str(suite))}")
+        click.echo(f"check its Install step, which says: {install}")
+    click.echo(printable(f"next: agentunit run {shlex.quote(str(suite))}"))
 
 
 def keep_runs_out_of_git(folder: Path) -> Path | None:
@@ -86,7 +89,7 @@ def keep_runs_out_of_git(folder: Path) -> Path | None:
     if root is None:
         return None
     file = root / ".gitignore"
-    # Bytes that are no text may stand in a comment; they must not keep us from reading the rest.
+    # Bytes that are not text may stand in a comment; they must not keep us from reading the rest.
     content = file.read_text(encoding="utf-8", errors="surrogateescape") if file.exists() else ""
     if _ALREADY_IGNORED & {line.strip() for line in content.splitlines()}:
         return None

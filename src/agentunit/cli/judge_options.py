@@ -30,7 +30,7 @@ _METRIC_OPTIONS = (
         "parameters",
         multiple=True,
         metavar="METRIC.NAME=VALUE",
-        help="A parameter of a metric, as often as needed: --param energy_consumption.threshold_kwh=0.2",
+        help="A parameter of a metric; repeatable: --param energy_consumption.threshold_kwh=0.2",
     ),
 )
 _TRANSCRIPTS = click.option(
@@ -43,15 +43,17 @@ _JUDGE_OPTIONS = (
         "judge_models",
         multiple=True,
         metavar="NAME",
-        help="The judge's model (also AGENTUNIT_JUDGE_MODEL); again for a panel of several.",
+        help="The judge's model (also AGENTUNIT_JUDGE_MODEL); repeat it for a panel of several.",
     ),
     click.option("--judge-repeats", type=click.IntRange(min=1), metavar="N", help="Ask the judge N times."),
     click.option("--judge-max-spend", type=float, metavar="USD", help="The most that the judge may cost."),
     click.option("--judge-timeout", type=float, metavar="SECONDS", help="The most that one call may take."),
     click.option("--judge-concurrency", type=click.IntRange(min=1), metavar="N", help="The most calls at once."),
-    click.option("--judge-batch", is_flag=True, help="Ask in batches, at half the price; stop and go on as you like."),
-    click.option("--no-cache", is_flag=True, help="Ask the judge anew, and keep no reply."),
-    click.option("-y", "--yes", is_flag=True, help="Send to the judge without a question first."),
+    click.option(
+        "--judge-batch", is_flag=True, help="Ask in batches, at half the price; you can stop and continue at any time."
+    ),
+    click.option("--no-cache", is_flag=True, help="Ask the judge again, and keep no reply."),
+    click.option("-y", "--yes", is_flag=True, help="Send to the judge without asking you first."),
 )
 
 
@@ -130,6 +132,8 @@ OPTION_OF = {
     "cache": "--no-cache",
 }
 """The option that sets each setting of the judge."""
+JUDGE_OPTIONS = ("--backend", "--param", *dict.fromkeys(OPTION_OF.values()), "--yes")
+"""The options that ``judge_options`` gives a command, for its help."""
 
 
 def judge_options(command: _Command) -> _Command:

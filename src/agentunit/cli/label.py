@@ -58,7 +58,7 @@ def label(
 
     Cases are drawn at random, and you see the score of one only after you labeled it. From a few dozen labels and all
     scores follows the labeled rate: what people would say about all cases, with an interval that holds whatever the
-    scorer's bias. It stands in every table and report of the run, and gates may use it ('faithfulness labeled >= 0.8').
+    scorer's bias. Every table and report of the run shows it, and gates may use it ('faithfulness labeled >= 0.8').
 
     RUN is an id, the beginning of one, a name or 'last'; or a file of traces, which becomes a run. Each label is kept
     at once: q stops, and the same command goes on. Without a terminal, answers are read line by line.
@@ -91,7 +91,7 @@ def _label(session: LabelSession, store: RunStore, mask: Mask, store_path: str) 
     is_terminal = sys.stdin.isatty() and console.is_terminal
     rater = ScreenInput(console) if is_terminal else LineInput(console)
     if not is_terminal:
-        click.echo("standard input is no terminal: type y, n, s, b, u or q and Enter", err=True)
+        click.echo("standard input is not a terminal: type y, n, s, b, u or q and Enter", err=True)
     n_before = session.n_given
     with end_signals_interrupt():
         label_cases(session, raw, mask, rater)
@@ -112,7 +112,7 @@ def _label(session: LabelSession, store: RunStore, mask: Mask, store_path: str) 
 
 
 def default_metric(run: ScoredRun) -> str:
-    """The metric whose question is asked when none is named: the first whose mean is no rate, else any with one."""
+    """The metric whose question is asked when none is named: the first whose mean is not a rate, else any with one."""
     names = metrics_to_label(run)
     if not names:
         raise InputFailure(

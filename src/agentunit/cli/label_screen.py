@@ -94,7 +94,7 @@ class ScreenInput:
 
 
 class LineInput:
-    """Any stream of lines, where standard input is no terminal: the whole page is printed, then one line is read."""
+    """Any stream of lines, where standard input is not a terminal: the whole page is printed, then one line is read."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -145,7 +145,7 @@ def label_cases(session: LabelSession, raw: ReportedRun, mask: Mask, rater: Rate
                 given = session.give(value, subject_of(case.record), note)
                 said = describe_answer(given, asked, session.info, session.standing(), session.width)
             else:
-                said = f"{answer!r} is no answer"
+                said = f"{answer!r} is not an answer"
 
 
 def value_of(key: str, info: MetricInfo) -> float | None:

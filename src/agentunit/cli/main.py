@@ -42,10 +42,10 @@ _VERBS = {
     "redact": "Write traces with personal data masked, to share them.",
     "gate": "Decide about a run: thresholds, and a baseline.",
     "runs": "List the runs.",
-    "rerun": "Run some cases of a run once more.",
+    "rerun": "Run some cases of a run again.",
     "promote": "Make test cases of a run's bad cases.",
     "export": "Write a run as one file: portable, JUnit, Markdown, CSV, Parquet, HTML.",
-    "import": "Take in an exported run, labels, or the tests of another tool.",
+    "import": "Import an exported run, labels, or the tests of another tool.",
     "metrics": "List the metrics, or everything about one.",
     "doctor": "What is installed and missing; what traces hold and lack; whether a suite is sound.",
     "validity": "How well metrics agree with your own labels.",
@@ -180,7 +180,7 @@ def _run_verb() -> int:
         # A verdict that could not be printed is still the verdict.
         return remembered_exit_code(EXIT_ERRORS)
     except BaseException as error:
-        # A fault of ours, or of the machine. It is no verdict about an agent, so it must not look like a failed gate.
+        # A fault of ours or of the machine. It says nothing about an agent, so it must not look like a failed gate.
         if os.environ.get("AGENTUNIT_TRACEBACK"):
             raise
         from agentunit.reports.printable import printable_line

@@ -106,7 +106,7 @@ def jobs_option(command: _Command) -> _Command:
         "--jobs",
         metavar="N",
         callback=read,
-        help="Work in so many processes ('auto': one a processor). The result is the same to the last digit.",
+        help="Use this many processes ('auto': one per processor). The result is the same to the last digit.",
     )(command)
 
 
@@ -123,7 +123,7 @@ def engine_option(command: _Command) -> _Command:
         metavar="ray[://HOST:PORT]",
         callback=check,
         help="Work in tasks of Ray (extra ray), here or on the cluster with this address, --jobs of them at once "
-        "(default: one a processor of the cluster). The result is the same.",
+        "(default: one per processor of the cluster). The result is the same.",
     )(command)
 
 
@@ -149,7 +149,7 @@ def media_root_option(command: _Command) -> _Command:
         metavar="FOLDER",
         callback=configure,
         expose_value=False,
-        help="Where pictures, videos and recordings that cases name may lie. Default: beside the file that names them.",
+        help="The folder of pictures, videos and recordings that cases name. Default: that of the naming file.",
     )(command)
 
 

@@ -193,7 +193,7 @@ def cannot_write(path: str, error: OSError) -> InputFailure:
 
 
 def unfinished_path(out: str) -> str:
-    """Where an output is written until it is whole: beside its place. What is no file (a device, a pipe) is written to
+    """Where an output is written until it is complete: next to its place. What is no file (as a pipe) is written to
     directly: it must not be replaced by one."""
     if out == STDIN or is_remote(out) or (os.path.exists(out) and not os.path.isfile(out)):
         return out

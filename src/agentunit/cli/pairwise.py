@@ -64,7 +64,7 @@ def ask_about_pairs(
     except BackendUnavailable as error:
         raise click.UsageError(str(error)) from None
     except KeyboardInterrupt:
-        say_stopped("what the judge has answered is in the cache; the same command goes on")
+        say_stopped("what the judge has answered is in the cache; the same command continues")
         raise click.exceptions.Exit(_INTERRUPTED) from None
     finally:
         progress.clear()

@@ -56,7 +56,7 @@ def _note_shared_name(reference: str, store: RunStore) -> None:
     if len(called) > 1:
         newest = store.find_run(reference)
         if newest.name == reference:
-            text = f"note: {len(called)} runs are called {reference!r}: the newest is meant ({newest.id})"
+            text = f"note: {len(called)} runs are called {reference!r}: taking the newest ({newest.id})"
             click.echo(printable_line(text), err=True)
 
 

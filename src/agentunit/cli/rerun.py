@@ -58,7 +58,7 @@ def rerun(
     store_path: str,
     choice: JudgeChoice,
 ) -> None:
-    """Run some cases of a run once more. Their new records and scores take the place of the old.
+    """Run some cases of a run again. Their new records and scores replace the old ones.
 
     \b
     agentunit rerun last desk-016 desk-039

@@ -59,17 +59,19 @@ from agentunit.store.protocol import RunStore
 from agentunit.store.runs import RunHeader
 from agentunit.store.schema import StoreError
 
-_MAX_COST = "Begin no case once the traces say that this call spent so much. What is done is kept."
+_MAX_COST = "Start no further case once the traces add up to this cost. Finished cases are kept."
 
 
 @click.command(cls=KeepsArguments, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("suite_path", metavar="SUITE")
-@click.option("--resume", metavar="RUN", help="Go on with a run that was stopped: an id, its beginning, or 'last'.")
-@click.option("--retry-failed", is_flag=True, help="With --resume: run cases in which the agent failed once more.")
-@click.option("--changed-agent", is_flag=True, help="With --resume: go on although the agent's source has changed.")
 @click.option(
-    "--name", metavar="NAME", help="A name for the run, in place of the suite's; other commands find it by it."
+    "--resume", metavar="RUN", help="Continue a run that was stopped: its id, the beginning of its id, or 'last'."
 )
+@click.option("--retry-failed", is_flag=True, help="With --resume: run the cases again in which the agent failed.")
+@click.option(
+    "--changed-agent", is_flag=True, help="With --resume: continue even though the agent's source has changed."
+)
+@click.option("--name", metavar="NAME", help="A name for the run instead of the suite's; other commands accept it.")
 @click.option("--tag", "tags", multiple=True, metavar="KEY=VALUE", help="A note kept with the run: --tag model=x.")
 @click.option(
     "--set",
@@ -91,10 +93,10 @@ _MAX_COST = "Begin no case once the traces say that this call spent so much. Wha
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N cases.")
 @click.option("--max-cost", type=click.FloatRange(min=0, min_open=True), metavar="USD", help=_MAX_COST)
 @click.option(
-    "--max-time", metavar="SECONDS", help="Stop when recording took so long: 90, 30m or 2h. What is done is kept."
+    "--max-time", metavar="SECONDS", help="Stop recording after this time: 90, 30m or 2h. Finished cases are kept."
 )
-@click.option("-m", "--metrics", "names", multiple=True, metavar="NAMES", help="Metrics in place of the suite's.")
-@click.option("-g", "--gate", "gates", multiple=True, metavar="EXPR", help="Gates in place of the suite's.")
+@click.option("-m", "--metrics", "names", multiple=True, metavar="NAMES", help="Metrics instead of the suite's.")
+@click.option("-g", "--gate", "gates", multiple=True, metavar="EXPR", help="Gates instead of the suite's.")
 @click.option("--baseline", metavar="RUN|FILE", help="Also compare with this run: a regression fails.")
 @jobs_option
 @all_rows_option
@@ -413,7 +415,7 @@ def record_with_progress(
     except SuiteError as error:
         raise InputFailure(str(error)) from None
     except StoreError as error:
-        kept = f"what was finished is kept, and 'agentunit run SUITE --resume {plan.header.id}' goes on"
+        kept = f"what was finished is kept, and 'agentunit run SUITE --resume {plan.header.id}' continues"
         raise InputFailure(f"{error}; {kept}") from None
     finally:
         line.clear()

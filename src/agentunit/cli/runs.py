@@ -20,7 +20,7 @@ from agentunit.store.runs import RunHeader
 @click.command()
 @click.argument("files", nargs=-1, metavar="[FILES]...")
 @json_option("Print them as JSON.")
-@click.option("-n", "--limit", type=click.IntRange(min=1), default=10, show_default=True, help="At most so many.")
+@click.option("-n", "--limit", type=click.IntRange(min=1), default=10, show_default=True, help="At most this many.")
 @click.option("--tag", "tags", multiple=True, metavar="KEY=VALUE", help="Only runs with this tag: --tag model=x.")
 @click.option("--name", metavar="NAME", help="Only runs of this name.")
 @click.option("--delete", "doomed", metavar="RUN", help="Remove a run with its records and scores.")
@@ -29,7 +29,7 @@ from agentunit.store.runs import RunHeader
     metavar="WHAT",
     help="Erase user=ID, session=ID, case=ID or older=30d from the store, its labels, the judge's cache and FILES.",
 )
-@click.option("--erasures", is_flag=True, help="Show when how much was erased.")
+@click.option("--erasures", is_flag=True, help="Show when data was erased, and how much.")
 @click.option("--keep", type=click.Choice(["masked"]), help="Keep only masked text in this store, from now on.")
 @store_option
 def runs(

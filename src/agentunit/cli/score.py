@@ -15,7 +15,10 @@ import click
 from agentunit.backends.judge.settings import why_not_configured
 from agentunit.backends.quality import SERVICES
 from agentunit.cli.consent import ask_before_sending
-from agentunit.cli.judge_options import JudgeChoice, judge_options
+from agentunit.cli.follow_options import OPTIONS as FOLLOW_OPTIONS
+from agentunit.cli.follow_options import SECTION as FOLLOWING
+from agentunit.cli.follow_options import FollowChoice, follow_options, refuse_with_follow
+from agentunit.cli.judge_options import JUDGE_OPTIONS, JudgeChoice, judge_options
 from agentunit.cli.options import (
     InputFailure,
     by_option,
@@ -34,6 +37,7 @@ from agentunit.cli.references import sliced_as_asked
 from agentunit.cli.score_output import ScoreSink, check_output, open_sink, run_as_data
 from agentunit.cli.score_plan import print_plan
 from agentunit.cli.score_work import OneProcess, SeveralProcesses, works_here
+from agentunit.cli.sections import in_sections
 from agentunit.cli.streams import remember_exit_code
 from agentunit.cli.suspects import SuspectInput, refuse_with_suspects, score_suspects, suspects_options
 from agentunit.cli.trace_inputs import (
@@ -73,7 +77,10 @@ _INTERRUPTED = 130
 _READ_BEFORE_ASKING = 1000
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(
+    cls=in_sections({"Backends and judge": JUDGE_OPTIONS, FOLLOWING: FOLLOW_OPTIONS}),
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.argument("files", nargs=-1, required=True, metavar="FILE…|RUN")
 @click.option(
     "-m",
@@ -116,6 +123,7 @@ _READ_BEFORE_ASKING = 1000
 @trace_options
 @expected_option
 @store_option
+@follow_options(starts=True)
 def score(
     files: tuple[str, ...],
     names: tuple[str, ...],
@@ -140,6 +148,7 @@ def score(
     expected: str | None,
     store_path: str,
     choice: JudgeChoice,
+    following: FollowChoice,
 ) -> None:
     """Score recorded traces: files and folders, plain, .gz or .zst; '-' reads standard input, and a URL such as
     s3://bucket/traces/ other storage (extra remote).
@@ -155,6 +164,7 @@ def score(
     agentunit score exports/ --group-by session
     agentunit score traces.jsonl.gz --metrics faithfulness,cost --out scores.jsonl
     agentunit score s3://bucket/traces/ --out s3://bucket/scores.parquet
+    agentunit score traces/ --follow --by metadata.category --sample 5%
     agentunit score last --metrics response_time
     agentunit score traces.jsonl --by metadata.category
     agentunit score exports/ --jobs auto --out scores.jsonl
@@ -163,6 +173,8 @@ def score(
     agentunit score traces.jsonl --suspects
     """
     choice.configure()
+    if suspects and following.is_asked:
+        raise click.UsageError("--suspects compares runs that are there, --follow scores those to come: one at a time")
     if suspects:
         refuse_with_suspects(
             metrics=names, by=by, jobs=jobs, engine=engine, resume=resume, plan=plan, again=again, expected=expected
@@ -184,6 +196,30 @@ def score(
     if task_field is not None or tool_marks:
         raise click.UsageError("--task and --mark say how runs are compared: they go with --suspects")
     metrics = choice.adjust(metrics_from(names, choice))
+    if following.is_asked:
+        refuse_with_follow(
+            out=out, errors=errors_file, all=all_rows, strict=strict, jobs=jobs, engine=engine, resume=resume,
+            plan=plan, again=again, group_by=group_by != "trace",
+        )  # fmt: skip
+        refuse_missing(files)
+        from agentunit.cli.following import follow_files
+
+        follow_files(
+            files,
+            metrics,
+            following,
+            as_json=as_json,
+            max_errors=max_errors,
+            show_personal_data=show_personal_data,
+            store_path=store_path,
+            by=by,
+            yes=choice.yes,
+            format_name=format_name,
+            expected=trace_files_from((), format_name, group_by, expected).expected,
+        )
+        return
+    if following.is_changed:
+        raise click.UsageError(f"{', '.join(FOLLOW_OPTIONS[2:])} go with --follow or --once")
     if names_run(files, store_path):
         if engine is not None:
             raise click.UsageError("--engine goes with files: the records of a run are read from its store")
@@ -387,7 +423,7 @@ def _print(
     summary: RunSummary, metrics: Sequence[Any], out: str | None, errors_file: str | None, files: Sequence[str]
 ) -> None:
     if summary.n_cases == 0 and not summary.n_input_errors:
-        click.echo(f"nothing to score: {', '.join(files)} holds no records", err=True)
+        click.echo(printable_line(f"nothing to score: {', '.join(files)} holds no records"), err=True)
         return
     steps = []
     if summary.n_input_errors and errors_file:

@@ -39,9 +39,7 @@ def print_plan(
     for line in plan_lines(plan, jobs or usable_processors()):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
     if plan.metrics:
-        shares = (
-            "a random share of the records would tell each mean this well (95 %; –: too few values, or all the same):"
-        )
+        shares = "how precisely a random share of the records gives each mean (95 %; –: too few values, or all alike):"
         console.print(f"\n{shares}", markup=False, highlight=False, soft_wrap=True)
         console.print(_table(plan))
     for line in () if plan.judge is None else sending_lines(plan.judge):
@@ -59,7 +57,7 @@ def plan_lines(plan: JobPlan, jobs: int) -> list[str]:
     alone = f"{plan.cpu_hours:,.1f} hours" if all_s >= 3600 else duration(all_s)
     lines.append(f"one core: {alone} ({_time(plan.cpu_s_a_record)} a record, of {plan.n_sampled:,} that were scored)")
     if jobs > 1:
-        lines.append(f"--jobs {jobs}: {duration(all_s / jobs)}, if so many cores are free")
+        lines.append(f"--jobs {jobs}: {duration(all_s / jobs)}, if that many cores are free")
     if plan.memory_bytes is not None:
         lines.append(f"memory: about {plan.memory_bytes / 1e6:,.0f} MB a process")
     return lines

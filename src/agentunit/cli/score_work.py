@@ -88,7 +88,7 @@ def _blocks_beside(out: str) -> str:
 def _say_discarded(n_blocks: int) -> None:
     if n_blocks:
         found = counted(n_blocks, "block")
-        click.echo(f"note: {found} of a job that was stopped are discarded (--resume goes on with them)", err=True)
+        click.echo(f"note: {found} of a job that was stopped are discarded (--resume continues with them)", err=True)
 
 
 class SeveralProcesses:
@@ -182,7 +182,7 @@ class SeveralProcesses:
     def kept(self) -> str:
         """What is left of a run that was stopped."""
         return (
-            "; the same command with --resume goes on"
+            "; the same command with --resume continues"
             if self._can_resume
             else _kept_part(self._out, self.totals.n_cases)
         )

@@ -45,7 +45,7 @@ from agentunit.traces.remote import is_file
 @run_argument
 @click.argument("case_id", required=False, metavar="[CASE]")
 @click.option("--repeat", type=click.IntRange(min=1), metavar="N", help="Which repeat of the case, counted from 1.")
-@click.option("--full", is_flag=True, help="Show long texts whole.")
+@click.option("--full", is_flag=True, help="Show long texts in full, and every detail of the scores.")
 @by_option
 @all_rows_option
 @json_option("Print it as JSON.")

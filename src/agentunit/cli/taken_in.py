@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
 from typing import Any
 
@@ -13,9 +13,11 @@ import click
 
 import agentunit
 from agentunit.cli.options import InputFailure, open_store
+from agentunit.cli.references import names_traces
 from agentunit.cli.trace_inputs import trace_files_from
 from agentunit.core.codec import encode_record
 from agentunit.core.records import Record
+from agentunit.engine.gate_expressions import GateError, parse_gate
 from agentunit.engine.rescoring import score_run
 from agentunit.metrics.parameters import kept_here
 from agentunit.metrics.registry import DEFAULT_METRICS, resolve_metrics
@@ -38,7 +40,10 @@ def run_of_traces(path: str, store_path: str, metric: str | None) -> str:
         raise InputFailure(f"{path} is an exported run: 'agentunit import {path}' takes it into the store first")
     records = [each for each in trace_files_from([path], None, "trace") if isinstance(each, Record)]
     if not records:
-        raise InputFailure(f"{path}: no record could be read ('agentunit doctor {path}' says what it holds)")
+        raise InputFailure(
+            f"{path} is not an exported run, and no record could be read from it "
+            f"('agentunit doctor {path}' says what it holds)"
+        )
     _tell_apart(records)
     lines = [encode_record(record) for record in records]
     fingerprint = hashlib.sha256(b"\n".join(lines)).hexdigest()[:32]
@@ -53,6 +58,21 @@ def run_of_traces(path: str, store_path: str, metric: str | None) -> str:
                 score_run(store, run_id, metrics, on_case=progress.ticker())
         finally:
             progress.clear()
+    return run_id
+
+
+def run_or_traces(reference: str, store_path: str, gates: Sequence[str] = ()) -> str:
+    """A reference to a run as it is; a file of traces becomes a run, scored by the standard set and what gates name."""
+    if not names_traces(reference, store_path):
+        return reference
+    run_id = run_of_traces(reference, store_path, None)
+    try:
+        named = dict.fromkeys(parse_gate(each).metric for each in gates)
+    except GateError as error:
+        raise click.UsageError(str(error)) from None
+    for metric in named:
+        if metric not in DEFAULT_METRICS:
+            run_of_traces(reference, store_path, metric)
     return run_id
 
 

@@ -32,13 +32,13 @@ def trace_options(command: _Command) -> _Command:
         type=click.Choice(["trace", "session"]),
         default="trace",
         show_default=True,
-        help="What makes one case of spans.",
+        help="Which spans form one case.",
     )(command)
     return click.option(
         "--from",
         "format_name",
         metavar="FORMAT",
-        help="Read the files as this format instead of telling it by how they begin (docs/traces.md lists them).",
+        help="Read the files as this format instead of detecting it (docs/traces.md lists them).",
     )(command)
 
 
@@ -49,7 +49,7 @@ def rewriting_options(command: _Command, *, needs_out: bool = True) -> _Command:
         "--out",
         required=needs_out,
         type=click.Path(dir_okay=False),
-        help="Write the records here, one JSON a line ('-': standard output; .gz compresses).",
+        help="Write the records here, one JSON object per line ('-': standard output; .gz compresses).",
     )(command)
     return click.argument("files", nargs=-1, required=True, metavar="FILE…|RUN")(command)
 
@@ -146,11 +146,11 @@ def refuse_overwriting_inputs(files: Sequence[str], *outputs: str | None) -> Non
             if os.path.exists(output) and os.path.samefile(output, path):
                 raise click.UsageError(f"{output} is an input: writing there would destroy it")
             if os.path.isdir(path) and Path(output).resolve().is_relative_to(Path(path).resolve()):
-                raise click.UsageError(f"{output} lies in the input folder {path}: it would be read the next time")
+                raise click.UsageError(f"{output} is in the input folder {path}: it would be read the next time")
 
 
 def _refuse_overwriting_url(path: str, output: str) -> None:
     if output == path:
         raise click.UsageError(f"{output} is an input: writing there would destroy it")
     if output.startswith(path.rstrip("/") + "/"):
-        raise click.UsageError(f"{output} lies in the input folder {path}: it would be read the next time")
+        raise click.UsageError(f"{output} is in the input folder {path}: it would be read the next time")

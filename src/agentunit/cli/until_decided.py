@@ -91,7 +91,7 @@ def goal_of(
     if begun is not None and set(begun["answers"]) != {question.subject for question in questions}:
         asked = ", ".join(map(str, begun["answers"]))
         raise click.UsageError(
-            f"a run until decided goes on with the gates and the baseline that it was begun with ({asked})"
+            f"a run until decided continues with the gates and the baseline that it started with ({asked})"
         )
     seed = suite.seed if suite.seed is not None else random.SystemRandom().randrange(1 << 31)
     reference = None
@@ -185,7 +185,7 @@ def record_until_decided(plan: Plan, store: RunStore, suite: Suite, goal: Goal, 
     store.set_status(run_id, "finished")
     click.echo(str(watched), err=True)
     if (watched.stopped_by or "").startswith("--max"):
-        click.echo(f"go on with: {again}", err=True)
+        click.echo(f"continue with: {again}", err=True)
 
 
 def _times_in_baseline(baseline: ScoredRun | None, ids: Sequence[str]) -> list[int] | None:

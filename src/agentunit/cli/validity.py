@@ -40,7 +40,10 @@ from agentunit.traces.reading import read_records
 @click.command()
 @click.argument("records", nargs=-1, metavar="[RUN|RECORDS…]")
 @click.option(
-    "--labels", "labels_path", metavar="FILE", help="Your labels: CSV or JSONL, one row a case. Default: those of RUN."
+    "--labels",
+    "labels_path",
+    metavar="FILE",
+    help="Your labels: CSV or JSONL, one row per case. Default: those of RUN.",
 )
 @calibrate_option
 @click.option(
@@ -57,7 +60,7 @@ from agentunit.traces.reading import read_records
     type=click.Choice(["good", "bad"]),
     default="good",
     show_default=True,
-    help="What true, yes, 1 or a high number stands for. Pass, good and correct always mean good.",
+    help="What true, yes, 1 or a high number means. Pass, good and correct always mean good.",
 )
 @click.option(
     "--threshold", type=float, help="A score at least this good counts as good.  [default: 0.5, for scores of 0 to 1]"
@@ -126,7 +129,7 @@ def validity(
         report_run(context, records[0], names, store_path, precision=precision, by=by, as_json=as_json)
         return
     if precision is not None or by is not None:
-        raise click.UsageError("--precision and --by go with a RUN; with --labels, the records are scored anew")
+        raise click.UsageError("--precision and --by are for a RUN; with --labels, the records are scored again")
     choice.configure()
     metrics = choice.adjust(metrics_from(names, choice))
     _refuse_missing([*records, labels_path])
@@ -155,7 +158,7 @@ def _ask_about(
     label_means: Literal["good", "bad"],
     choice: JudgeChoice,
 ) -> None:
-    """Ask whether a judge may see the labelled cases. Standard input can be read only once, so it gives no sample."""
+    """Ask whether a judge may see the labeled cases. Standard input can be read only once, so it gives no sample."""
     oriented = orient_labels(labels, label_means)
     sample: list[Any] = []
     if not records:

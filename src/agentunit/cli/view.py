@@ -22,6 +22,7 @@ from agentunit.cli.options import (
 )
 from agentunit.cli.references import names_traces, unreadable_runs_fail
 from agentunit.cli.taken_in import run_of_traces
+from agentunit.reports.printable import printable
 from agentunit.store.schema import StoreError
 from agentunit.traces.remote import is_file
 from agentunit.viewer.api import Api
@@ -38,13 +39,13 @@ _SWITCH_S = 0.0005
 @click.option("--bundle", metavar="DIR", help="Write a folder for any static host instead of serving.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
 @click.option("--port", type=click.IntRange(1, 65535), help="The port to listen at.  [default: 7575, or a free one]")
-@click.option("--allow-remote", is_flag=True, help="Let other machines in, with the token of the printed address.")
+@click.option("--allow-remote", is_flag=True, help="Let other machines connect, with the token in the printed address.")
 @click.option("--rater", metavar="NAME", help="Who labels.  [default: your user name]")
 @click.option(
     "--media-root",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     metavar="FOLDER",
-    help="Show pictures, sound and videos that cases name as files, where they lie in this folder.",
+    help="Show pictures, sound and videos that cases name as files, if they are in this folder.",
 )
 @click.option("--open", "open_browser", is_flag=True, help="Open the page in the browser.")
 @show_personal_data_option
@@ -79,7 +80,7 @@ def view(
     agentunit view last --bundle site
     """
     if show_personal_data and bundle is None:
-        raise click.UsageError("--unmasked goes with --bundle: the live page has a switch of its own")
+        raise click.UsageError("--unmasked is for --bundle: the live page has its own switch")
     # However it ends, no copy of records and no half of a bundle stays behind.
     with (
         end_signals_interrupt(),
@@ -135,7 +136,7 @@ def _serve(api: Api, host: str, port: int | None, *, allow_remote: bool, open_br
 
     is_local = host in LOOPBACK
     if not is_local and not allow_remote:
-        raise click.UsageError(f"--host {host} lets other machines in: say --allow-remote if that is meant")
+        raise click.UsageError(f"--host {host} lets other machines connect: add --allow-remote if you want that")
     token = None if is_local else secrets.token_urlsafe(24)
     server = make_server(make_app(api, token=token))
     listening = bound_socket(host, port)
@@ -161,7 +162,7 @@ def _write_bundle(library: Library, folder: str, pair: tuple[str, str] | None, *
     if not library.headers():
         raise InputFailure(f"{library.shown_address} holds no runs yet")
     written = write_bundle(library, Path(folder), pair=pair, personal=unmasked)
-    click.echo(f"{folder}: {written}   to look at it: python -m http.server --directory {folder}")
+    click.echo(printable(f"{folder}: {written}   to look at it: python -m http.server --directory {folder}"))
 
 
 def _user_name() -> str:

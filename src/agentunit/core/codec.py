@@ -1,7 +1,7 @@
 """The one JSON codec: records to lines and back, and plain dicts to the types of the data model.
 
 The fast path is a compiled decoder that accepts exactly the fields of this version. A record that it refuses is read
-again as plain data, its unknown fields are put aside into ``extra`` and common spellings are normalised (ISO times,
+again as plain data, its unknown fields are put aside into ``extra`` and common spellings are normalized (ISO times,
 numeric ids, a single context string); only then is it judged. So known files are fast and nothing is dropped.
 """
 

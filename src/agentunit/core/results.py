@@ -179,7 +179,7 @@ class MetricSummary(Struct, omit_defaults=False):
     ``between_cases_sd`` how much cases differ, ``pass_all`` (pass^k) in how many all repeats passed and
     ``pass_any`` (pass@k) in how many at least one did. ``judge`` is there when a judge was asked several times.
     Where ``aggregate`` is "last", ``mean`` is the last value in dataset order, and has no interval.
-    ``mean_of`` says what the mean is of where it is no rate ("support"); ``share_from_half`` is the share of cases at
+    ``mean_of`` says what a mean that is not a rate is of ("support"); ``share_from_half`` is the share of cases at
     0.5 or above, for scores from 0 to 1. ``labeled`` is there when people labeled cases of the run for this metric,
     ``panel`` when several judges were asked.
     """

@@ -22,7 +22,7 @@ class NotMapped(Exception):
 
 def _text(value: Any) -> str:
     if isinstance(value, bool) or value is None or isinstance(value, (dict, list)) or str(value) == "":
-        raise ValueError("its value is no text")
+        raise ValueError("its value is not text")
     return str(value)
 
 
@@ -32,7 +32,7 @@ def _texts(value: Any) -> list[str]:
         value = [re.sub(r'\\(["\\])|""', r"\1", quoted) or plain.strip() for quoted, plain in pieces]
         value = [each for each in value if each]
     if not isinstance(value, list) or not value:
-        raise ValueError("its value is no list of texts")
+        raise ValueError("its value is not a list of texts")
     return [_text(each) for each in value]
 
 
@@ -52,11 +52,11 @@ def _schema(value: Any) -> Any:
         try:
             value = plain_yaml(value.encode())
         except YamlProblem:
-            raise ValueError("its value is no schema") from None
+            raise ValueError("its value is not a schema") from None
     try:
         check_schema(value)
     except SchemaError:
-        raise ValueError("its value is no schema that can be used") from None
+        raise ValueError("its value is not a usable schema") from None
     return value
 
 
@@ -72,7 +72,7 @@ def _count(value: Any) -> Any:
     bounds = value if isinstance(value, dict) else {"min": value}
     numbers = [bounds[name] for name in ("min", "max") if bounds.get(name) is not None]
     if not numbers or not all(type(each) in (int, float) and each >= 0 for each in numbers):
-        raise ValueError("its value is no number")
+        raise ValueError("its value is not a number")
     return value
 
 
@@ -261,7 +261,7 @@ class Assertions:
 
 def _why_no_gate(thresholds: list[float], n_cases: int) -> str:
     if len(thresholds) != n_cases:
-        return f"it stands on {len(thresholds)} of {n_cases} cases"
+        return f"it is on {len(thresholds)} of {n_cases} cases"
     return "it has no threshold" if set(thresholds) == {0.0} else "its thresholds differ"
 
 
@@ -277,7 +277,7 @@ def _flat(assertions: list[Any], unmapped: Counter[str]) -> list[Mapping[str, An
             elif isinstance(inner := each.get("assert") or [], list):
                 found += _flat(inner, unmapped)
             else:
-                unmapped["assert-set (its assertions are no list)"] += 1
+                unmapped["assert-set (its assertions are not a list)"] += 1
         else:
             found.append(each)
     return found

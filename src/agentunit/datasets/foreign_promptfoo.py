@@ -207,9 +207,9 @@ class _Reader:
         """A test in a list of tests; what is none there makes no case and is counted."""
         test = self._test(given)
         if test is None:
-            self._unmapped["test that is no object"] += 1
+            self._unmapped["test that is not an object"] += 1
         elif not isinstance(test.get("vars"), (Mapping, str, type(None))):
-            self._unmapped["variables that are no object"] += 1
+            self._unmapped["variables that are not an object"] += 1
         return test
 
     def _test(self, given: Any) -> Mapping[str, Any] | None:
@@ -224,7 +224,7 @@ class _Reader:
     def _scenario(self, scenario: Any) -> Iterator[Mapping[str, Any]]:
         scenario = self._test(scenario) if isinstance(scenario, str) else scenario
         if not isinstance(scenario, Mapping):
-            self._unmapped["scenario that is no object"] += 1
+            self._unmapped["scenario that is not an object"] += 1
             return
         configs, tests = _items(scenario.get("config")), _items(scenario.get("tests"))
         for config in list(self._tests(configs)) if configs else [{}]:

@@ -123,7 +123,7 @@ def orient_labels(labels: LabelFile, label_means: Literal["good", "bad"]) -> dic
         fewer = grades if len(grades) <= len(words) else words
         for row in fewer:
             kinds = "words" if fewer is grades else "grades"
-            labels.refuse(row.line, f"label {row.word or f'{row.number:g}'!r} stands among {kinds}; use one kind")
+            labels.refuse(row.line, f"label {row.word or f'{row.number:g}'!r} is mixed with {kinds}; use one kind")
         refused = {row.line for row in fewer}
         labels.rows = [row for row in labels.rows if row.line not in refused]
         grades = [] if fewer is grades else grades
@@ -145,7 +145,7 @@ def labels_by_id(labels: LabelFile, oriented: Mapping[int, float]) -> dict[str, 
         if not case_id:
             labels.refuse(row.line, "has a label but no id")
         elif case_id in found:
-            labels.refuse(row.line, f"id {case_id!r:.60} is labelled on line {lines[case_id]} already")
+            labels.refuse(row.line, f"id {case_id!r:.60} is labeled on line {lines[case_id]} already")
         else:
             found[case_id] = Label(oriented[row.line], _group(row))
             lines[case_id] = row.line
@@ -204,7 +204,7 @@ def _collect(stream: io.BufferedIOBase, labels: LabelFile, column: str, annotati
     # A stream that lets itself be looked into before it is read.
     start = cast(io.BufferedReader, stream).peek(1 << 12).removeprefix(b"\xef\xbb\xbf").lstrip()
     if start.startswith(b"["):
-        raise LabelsError(f"{labels.path}: a JSON array; write one object a line (jq -c '.[]' does it)")
+        raise LabelsError(f"{labels.path}: a JSON array; write one object per line (jq -c '.[]' does it)")
     is_jsonl = start.startswith(b"{") or labels.path.removesuffix(".gz").endswith((".jsonl", ".ndjson"))
     limit = read_limits().cases
     known: set[str] = set()
@@ -250,7 +250,7 @@ def _json_rows(stream: io.BufferedIOBase, labels: LabelFile) -> Iterator[tuple[i
             check_nodes(written)
             row = msgspec.convert(decode_json(written), dict[str, Any])
         except (LimitExceeded, msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-            labels.refuse(line, f"not a JSON object ({error}); write one object a line")
+            labels.refuse(line, f"not a JSON object ({error}); write one object per line")
         else:
             yield line, {_tidy(name): value for name, value in row.items()}
 

@@ -40,7 +40,7 @@ _SHOWN = 5
 
 
 class RowError(ValueError):
-    """A row that is no case; the message is the reason."""
+    """A row that is not a case; the message is the reason."""
 
 
 class BadRow(NamedTuple):

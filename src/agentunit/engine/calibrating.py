@@ -84,7 +84,9 @@ def calibrate(
             f"'agentunit label RUN --metric {metric.name}' asks for more"
         )
     if len({each.value >= _HALF for each in answers}) < 2:
-        raise CalibrationError(f"all {len(answers)} labels of {metric.name} are on one side: nothing tells them apart")
+        raise CalibrationError(
+            f"all {len(answers)} labels of {metric.name} are on one side: nothing distinguishes them"
+        )
     on_pass("as it is")
     before = _scores(metric, answers)
     backend = _backend(metric)

@@ -82,7 +82,7 @@ class MaskedValues(Struct, array_like=True):
 
 
 class Block(Struct, array_like=True, tag="block"):
-    """Some records of one unit of work after scoring, or after they were written anew.
+    """Some records of one unit of work after scoring, or after they were written again.
 
     ``errors`` are what could not be read, with lines counted from the start of the unit. ``missing_ids`` are the places
     of records without an id; ``case_ids`` are there when all are wanted. ``n_line_bytes`` is the length of their lines,

@@ -231,7 +231,7 @@ def _why_none_is_broken(comparison: Comparison | None) -> str:
     if comparison is None or comparison.p_broken is None:
         return ", as no case newly fails in every repeat"
     n_broken, chance = len(comparison.failing_in_every_repeat), f"p = {comparison.p_broken:.2g}"
-    return f", as chance alone may make {n_broken:,} fail in every repeat ({chance}; more repeats would tell)"
+    return f", as chance alone may make {n_broken:,} fail in every repeat ({chance}; more repeats would decide)"
 
 
 def _failed_by_case(decision: Decision, newly_failing: Reason, in_every_repeat: Collection[str]) -> Decision:

@@ -14,7 +14,7 @@ EVIDENCE = {
     "injection_suspected": MetricInfo(
         "injection_suspected",
         "quality",
-        "1 where a text of the case seems to speak to the judge, by signs that are no proof.",
+        "1 where a text of the case seems to speak to the judge, by signs that are not proof.",
         direction="lower",
         range=(0.0, 1.0),
         backend="judge",

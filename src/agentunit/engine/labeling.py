@@ -26,7 +26,7 @@ def labeled_info(run: ScoredRun, metric: str) -> MetricInfo:
 
 
 def metrics_to_label(run: ScoredRun) -> list[str]:
-    """The metrics that can be labeled: those whose mean is no rate first, then those with a question of their own."""
+    """The metrics that can be labeled: first those whose mean is not a rate, then those with their own question."""
     infos = {name: run.info(name) for name in run.metrics if scored_rows(run, name)}
 
     def rank(name: str) -> int:

@@ -243,7 +243,7 @@ def _problem_with(result: Any) -> str | None:
     if value is None or (value.__class__ is float and -LARGEST_MAGNITUDE < value < LARGEST_MAGNITUDE):
         return None
     try:
-        # The comparison is false for NaN and infinities. Text is no number, though float() would read it.
+        # The comparison is false for NaN and infinities. Text is not a number, though float() would read it.
         if not isinstance(value, (str, bytes)) and -LARGEST_MAGNITUDE < float(value) < LARGEST_MAGNITUDE:
             return None
     except Exception:  # noqa: BLE001  # whatever a strange number raises, it is no number to us

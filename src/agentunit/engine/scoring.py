@@ -40,15 +40,15 @@ def score(
 
     ``records`` is any iterable of records, dicts in the shape of records, or ``(case, trace, outcome)``. ``metrics``
     are names, classes or instances (default: the standard set). Nothing is read before the run is iterated or
-    summarised. A metric that raises gives that case a score of status ``error``; the run goes on. A record that
+    summarized. A metric that raises gives that case a score of status ``error``; the run goes on. A record that
     cannot be read is collected in ``Run.input_errors``; with ``strict`` it raises ``RecordError``. Metrics that work
     in batches see up to ``batch_size`` cases at once; while a judge answers, further cases are on their way to it: up
     to eight times as many as it is asked about at once, and at most 512.
 
-    With ``jobs``, so many processes score what this one reads (``"auto"``: one a processor), and the result is the
+    With ``jobs``, so many processes score what this one reads (``"auto"``: one per processor), and the result is the
     same. That pays where metrics are slow, as with a model; files are scored much faster by ``agentunit score --jobs``,
     whose processes also read. With ``engine``, ``"ray"`` or the address of a cluster (``"ray://HOST:PORT"``, extra
-    ``ray``), tasks of Ray score, ``jobs`` of them at once (by default one a processor of the cluster). Metrics that
+    ``ray``), tasks of Ray score, ``jobs`` of them at once (by default one per processor of the cluster). Metrics that
     count from case to case stay here; where one asks a judge, all do.
 
     >>> run = score([{"case": {"id": "q1", "expected_output": "4"}, "outcome": "4"}], ["answer_correctness"])
@@ -162,7 +162,7 @@ class Run(RunTotals, ScoreRows):
         if self._kept_rows is None:
             if self.n_cases:
                 raise RuntimeError(
-                    f"Run: the scores of {self.n_cases} cases were iterated or summarised and are not kept; "
+                    f"Run: the scores of {self.n_cases} cases were iterated or summarized and are not kept; "
                     "ask for the table before, or score again"
                 )
             infos = {metric.name: describe(metric) for metric in self.metrics}

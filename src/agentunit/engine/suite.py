@@ -167,7 +167,7 @@ def _from_yaml(file: Path, *, needs_agent: bool) -> Suite:
             raise SuiteError(f"{file}: {required!r} is missing")
     if content["agent"] is None and needs_agent:
         raise SuiteError(
-            f"{file}: 'agent' is empty: name yours there, as module:function (found beside the suite), "
+            f"{file}: 'agent' is empty: name yours there, as module:function (found next to the suite), "
             '"command: …" or an https:// address'
         )
     for key in ("metrics", "name"):
@@ -205,9 +205,9 @@ def _judge_section(received: Any) -> dict[str, Any]:
     judges = received.get("judges")
     listed = judges if isinstance(judges, (list, tuple)) else ()
     if any("api_key" in each for each in listed if isinstance(each, Mapping)):
-        raise SuiteError("Suite: a key must not stand in a suite; name its environment variable as api_key_env")
+        raise SuiteError("Suite: a key must not be in a suite; name its environment variable as api_key_env")
     if "api_key" in received:
-        raise SuiteError("Suite: a key must not stand in a suite; set AGENTUNIT_JUDGE_API_KEY in the environment")
+        raise SuiteError("Suite: a key must not be in a suite; set AGENTUNIT_JUDGE_API_KEY in the environment")
     for each in (received, *(each for each in listed if isinstance(each, Mapping))):
         _refuse_secrets(each)
     section = dict(received)
@@ -227,12 +227,12 @@ def _refuse_secrets(judge: Mapping[str, Any]) -> None:
         in_address = False
     if in_address:
         raise SuiteError(
-            "Suite: a key must not stand in a suite, nor in its judge's url; name its environment variable as "
+            "Suite: a key must not be in a suite, nor in its judge's url; name its environment variable as "
             "api_key_env, or set AGENTUNIT_JUDGE_URL in the environment"
         )
     if hidden_fields(judge.get("extra_body")) != judge.get("extra_body"):
         raise SuiteError(
-            "Suite: a key must not stand in a suite, nor in its judge's extra_body; set AGENTUNIT_JUDGE_EXTRA_BODY in "
+            "Suite: a key must not be in a suite, nor in its judge's extra_body; set AGENTUNIT_JUDGE_EXTRA_BODY in "
             "the environment"
         )
 

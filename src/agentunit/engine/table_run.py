@@ -61,7 +61,7 @@ def _score_row_of(row: TableRow, *, judged: bool) -> ScoreRow:
 
 
 def detail_of(row: TableRow) -> dict[str, Any]:
-    """The detail of a score in a table; anybody may have written it, and what is no JSON object holds nothing."""
+    """The detail of a score in a table; anybody may have written it, and what is not a JSON object holds nothing."""
     with suppress(msgspec.DecodeError, RecursionError, UnicodeError):
         detail = decode_json(row.detail or "{}")
         return detail if isinstance(detail, dict) else {}

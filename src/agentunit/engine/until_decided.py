@@ -127,7 +127,7 @@ class Question:
         is_near = needed is None or needed > 2 * self.n
         why = ": the mean is too near the threshold" if is_near else ""
         more = f" (about {needed:,} more would show it)" if needed else ""
-        instead = "--repeats N in place of auto holds the mean of these very cases to it"
+        instead = "--repeats N instead of auto compares the mean of these cases with it"
         return f"not shown after {runs}{why}{more}; {instead}"
 
 
@@ -234,7 +234,7 @@ class Watched:
         why = self.stopped_by
         if why is None and all(question.answer is not None for question in self.questions):
             why = "every question is answered"
-        why = why or "every case was run as often as in the baseline; more cases would tell more"
+        why = why or "every case was run as often as in the baseline; more cases would help"
         return f"{self.n_runs:,} runs of {self.n_cases:,} cases, {count_decided(self.questions)}: {why}"
 
     @property

@@ -1,6 +1,6 @@
 """How far scores agree with people's labels: the measure behind every figure of trust.
 
-Three steps, each usable alone: ``LabelJoin`` puts labels to records, ``score_labelled`` scores what is labelled, and
+Three steps, each usable alone: ``LabelJoin`` puts labels to records, ``score_labelled`` scores what is labeled, and
 ``measure_agreement`` says how well one metric and backend tells good from bad, and how sure that is.
 """
 
@@ -180,12 +180,12 @@ class LabelJoin:
 
     @property
     def labels_without_record(self) -> list[str]:
-        """The labelled ids that no record had, in the order of the labels."""
+        """The labeled ids that no record had, in the order of the labels."""
         return [case_id for case_id in self._labels if case_id not in self._seen]
 
 
 class LabelledScores(Struct):
-    """Labelled cases after scoring: the rows of each metric and backend, and the run's own summary."""
+    """Labeled cases after scoring: the rows of each metric and backend, and the run's own summary."""
 
     rows: dict[tuple[str, str], list[ScoredRow]]
     infos: dict[str, MetricInfo]
@@ -211,7 +211,7 @@ def score_labelled(
     batch_size: int = 64,
     jobs: int | None = None,
 ) -> LabelledScores:
-    """Score labelled records with any metrics; higher labels are better. Backends are kept apart.
+    """Score labeled records with any metrics; higher labels are better. Backends are kept apart.
 
     >>> case = {"id": "q1", "expected_output": "4"}
     >>> scored = score_labelled([({"case": case, "outcome": "4"}, Label(1.0))], ["answer_correctness"])
@@ -268,10 +268,10 @@ def _turned(row: ScoredRow, direction: Direction, label_means: LabelMeaning, is_
 def _why_unmeasurable(labels: Sequence[float], is_binary: bool) -> str | None:
     if len(labels) < FEWEST_ROWS:
         rows = "1 row is" if len(labels) == 1 else f"{len(labels)} rows are"
-        return f"{rows} labelled and scored; at least {FEWEST_ROWS} are needed"
+        return f"{rows} labeled and scored; at least {FEWEST_ROWS} are needed"
     if len(set(labels)) == 1:
         same = ("good" if labels[0] else "bad") if is_binary else f"{labels[0]:g}"
-        return f"all {len(labels)} labels are {same}; there is nothing to tell apart"
+        return f"all {len(labels)} labels are {same}; there is nothing to distinguish"
     return None
 
 
@@ -291,7 +291,7 @@ def _auroc_interval(
     interval = auroc_interval(classes, scores, groups=groups, seed=seed)
     if interval is None or value not in (0.0, 1.0):
         return interval
-    # Every resample of a perfect ranking is perfect, which is no proof. Each independent row of the rarer class was
+    # Every resample of a perfect ranking is perfect, which is not proof. Each independent row of the rarer class was
     # ranked rightly against all others: that many successes in that many trials bound what the labels can show.
     sources = range(len(classes)) if groups is None else groups
     independent = min(

@@ -78,8 +78,8 @@ def unanswered_requests(messages: Sequence[Message]) -> tuple[list[int], int]:
     A message to somebody who waits for one answers it; it counts as a request of its own only when it answers nothing.
     Of two requests in a row to the same receiver, one answer answers both. A message without stated receivers answers
     whoever waits for its sender, but not a request that was repeated in a later turn; the first message to its sender
-    afterwards reports back, and is no request. A request that is the very last message of all is left out: nobody can
-    tell. Messages to oneself are no requests.
+    afterwards reports back, and is not a request. A request that is the very last message is left out: nobody can
+    tell. Messages to oneself are not requests.
 
     >>> unanswered_requests([Message("a", ("b",)), Message("b", ("a",)), Message("a", ("c",)), Message("a", ("b",))])
     ([2], 2)

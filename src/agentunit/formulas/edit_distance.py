@@ -103,7 +103,7 @@ def normalised_transcript(text: str) -> str:
     Punctuation parts words, but an apostrophe inside a word and a point inside a number stay, and commas between
     thousands go. Letters, marks, digits and symbols stay. A letter of a script that is written without spaces (Chinese,
     Japanese, Thai, Lao, Khmer, Burmese) is a word by itself: where such words end is a matter of taste, so error rates
-    there count characters. Normalising twice changes nothing.
+    there count characters. Normalizing twice changes nothing.
 
     >>> normalised_transcript("“Don’t  stop,” she said — well-timed, at 5%!")
     "don't stop she said well timed at 5"
@@ -127,7 +127,7 @@ def normalised_transcript(text: str) -> str:
 
 
 def without_word_gaps(normalised: str) -> str:
-    """A normalised transcript without the spaces that stand between letters of scripts that are written without any.
+    """A normalized transcript without the spaces that stand between letters of scripts that are written without any.
 
     >>> without_word_gaps("你 好 ok 世 界")
     '你好 ok 世界'

@@ -1,4 +1,4 @@
-"""A monotone mapping fitted to pairs: pooled neighbors, drawn towards the middle where they are few."""
+"""A monotone mapping fitted to pairs: pooled neighbors, drawn toward the middle where they are few."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def fit_isotonic(scores: Sequence[float], targets: Sequence[float]) -> list[Knot
         values = [target for _, target in group]
         blocks.append(_Block(score, score, fsum(values), float(len(values))))
     pooled = _pooled(blocks)
-    # Drawing blocks of different sizes towards the middle may put two of them out of order again.
+    # Drawing blocks of different sizes toward the middle may put two of them out of order again.
     drawn = _pooled([_Block(b.low, b.high, (b.total + 0.5) / (b.weight + 1.0) * b.weight, b.weight) for b in pooled])
     return [knot for block in drawn for knot in _knots(block)]
 

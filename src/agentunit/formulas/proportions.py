@@ -17,7 +17,7 @@ from agentunit.formulas.statistics import LARGEST_MAGNITUDE, Interval, check_con
 LARGEST_EXACT_SUM = 2000
 # A statistic that ties with the observed one differs from it by rounding alone.
 TIE_TOLERANCE = 1e-9
-# Beyond any evaluation; the search would otherwise run on towards an effect that rounding hides.
+# Beyond any evaluation; the search would otherwise run on toward an effect that rounding hides.
 MOST_CASES = 10**12
 # A confidence of 1 − alpha still has digits enough here for Student's critical value.
 LEAST_ALPHA = 1e-9
@@ -69,7 +69,7 @@ def paired_proportion_interval(b: int, c: int, n: int, confidence: float = 0.95)
 
 def _upper_end(b: int, c: int, n: int, critical: float) -> float:
     inside, outside = (b - c) / n, 1.0
-    # Halving ends where two neighbouring floats have nothing between them.
+    # Halving ends where two neighboring floats have nothing between them.
     while inside < (middle := (inside + outside) / 2.0) < outside:
         if tango_statistic(b, c, n, middle) >= -critical:
             inside = middle

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import isfinite
+from math import ceil, isfinite
 from typing import NamedTuple
 
 JOULES_PER_KWH = 3_600_000.0
@@ -27,7 +27,7 @@ class EnergyRange(NamedTuple):
 def modelled_cpu_energy(busy_cpu_s: float) -> EnergyRange:
     """The energy of busy processors where no counter can be read: seconds of CPU time × watts of a busy thread.
 
-    Linear in utilization, without the idle power of a machine that waits, its memory, or its cooling.
+    Linear in utilization, without the idle power of a machine that waits, or its cooling. Memory is apart.
 
     >>> modelled_cpu_energy(100.0)
     EnergyRange(low_j=160.0, value_j=380.0, high_j=600.0)
@@ -35,6 +35,41 @@ def modelled_cpu_energy(busy_cpu_s: float) -> EnergyRange:
     _check("modelled_cpu_energy", "busy_cpu_s", busy_cpu_s)
     low, high = BUSY_CPU_WATTS_RANGE
     return EnergyRange(busy_cpu_s * low, busy_cpu_s * BUSY_CPU_WATTS, busy_cpu_s * high)
+
+
+MEMORY_WATTS_PER_GB = 0.39
+LEAST_MEMORY_WATTS_PER_GB = 0.08
+"""Watts of a gigabyte of memory in use: Cloud Carbon Footprint's mean of memory makers' figures, and a 64 GB module of
+a server that draws 5 W."""
+MODULE_WATTS = 5.0
+ARM_MODULE_WATTS = 1.5
+"""Watts of one memory module, as CodeCarbon counts them."""
+_MODULES_UP_TO_GB = ((16.0, 2), (64.0, 4), (128.0, 8), (2048.0, 16))
+_LARGEST_MODULE_GB = 128.0
+
+
+def memory_modules_watts(machine_gb: float, arm: bool = False) -> float:
+    """What all memory modules of a machine draw, whoever uses them: their number is guessed from its memory.
+
+    >>> memory_modules_watts(8.0), memory_modules_watts(32.0), memory_modules_watts(4096.0)
+    (10.0, 20.0, 160.0)
+    """
+    _check("memory_modules_watts", "machine_gb", machine_gb)
+    guesses = (count for most_gb, count in _MODULES_UP_TO_GB if machine_gb <= most_gb)
+    return next(guesses, ceil(machine_gb / _LARGEST_MODULE_GB)) * (ARM_MODULE_WATTS if arm else MODULE_WATTS)
+
+
+def modelled_memory_energy(used_gb_s: float, modules_j: float) -> EnergyRange:
+    """The energy of memory: gigabytes in use × seconds × watts. Memory draws power whether it is used or not, so at
+    the most it is that of all modules of the machine over the same time.
+
+    >>> modelled_memory_energy(2.0 * 100.0, 20.0 * 100.0)
+    EnergyRange(low_j=16.0, value_j=78.0, high_j=2000.0)
+    """
+    _check("modelled_memory_energy", "used_gb_s", used_gb_s)
+    _check("modelled_memory_energy", "modules_j", modules_j)
+    value_j = used_gb_s * MEMORY_WATTS_PER_GB
+    return EnergyRange(used_gb_s * LEAST_MEMORY_WATTS_PER_GB, value_j, max(value_j, modules_j))
 
 
 def counter_increase(before: float, after: float, wraps_at: float | None = None) -> float:

@@ -316,7 +316,7 @@ class FaithfulnessMetric(_GroundedMetric):
         detail_keys=("answer", "references"),
         backend=LEXICAL,
         informational=frozenset({LEXICAL}),
-        version="3",
+        version="4",
         question="Does what the agent saw support everything the answer says?",
         mean_of="support",
     )
@@ -400,7 +400,7 @@ class HallucinationRateMetric(_GroundedMetric):
         detail_keys=("answer", "references"),
         backend=LEXICAL,
         informational=frozenset({LEXICAL}),
-        version="3",
+        version="4",
         question="Does the answer say anything that nothing the agent saw supports?",
         mean_of="lack of support",
     )

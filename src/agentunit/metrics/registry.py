@@ -302,7 +302,7 @@ def _is_instance(source: Any) -> bool:
 
 def _adopted(source: Any, _: Plugin) -> Any:
     if not _can_be_metric(source):
-        raise TypeError(f"what its package offers is no metric; received {source!r:.80}")
+        raise TypeError(f"what its package offers is not a metric; received {source!r:.80}")
     return source
 
 

@@ -30,6 +30,7 @@ class TrustFigure(Struct, frozen=True, omit_defaults=True):
     Only figures from data that no rule or model was tuned on are shipped. ``held_out`` is the date of a measurement
     on rows that are kept away from development; such a figure holds for the version of that date. ``version`` is
     that version of the metric, where it is no longer the present one. ``language`` is that of all cases, if one.
+    ``evidence`` is what the answers were held against, where a run may hold them against something else as well.
     ``mean_off`` is how far the mean score was from the true rate at worst, over sets at their natural base rate.
     """
 
@@ -44,14 +45,16 @@ class TrustFigure(Struct, frozen=True, omit_defaults=True):
     held_out: str | None = None
     version: str | None = None
     language: str | None = None
+    evidence: str | None = None
     mean_off: float | None = None
 
     def __str__(self) -> str:
-        return f"{self.word}, {self.statistic} {self.value:.2f}{self.calibration}"
+        evidence = f" on {self.evidence}" if self.evidence else ""
+        return f"{self.word}, {self.statistic} {self.value:.2f}{evidence}{self.calibration}"
 
     @property
     def calibration(self) -> str:
-        """A warning that the mean is no rate, where it was measured to be off."""
+        """A warning that the mean is not a rate, where it was measured to be off."""
         off = 0.0 if self.mean_off is None else self.mean_off
         return f"; mean off by up to {off:.1f}" if off >= _WORTH_A_WARNING else ""
 
@@ -69,6 +72,7 @@ class TrustFigure(Struct, frozen=True, omit_defaults=True):
         sets = f"1 {kind} set" if self.n_sets == 1 else f"{self.n_sets} {kind} sets"
         notes = [f"{self.n_cases:,} cases"] if self.n_cases else []
         notes += [self.language] if self.language else []
+        notes += [self.evidence] if self.evidence else []
         notes += [f"measured {self.held_out}"] if self.held_out else []
         notes += [f"version {self.version} of the metric"] if self.version else []
         described = f" ({', '.join(notes)})" if notes else ""

@@ -126,7 +126,7 @@ def llm_calls(item: Item) -> list[tuple[int, dict[str, Any], Tokens]]:
         payload = payload_of(event)
         usage = payload.get("usage")
         mapping = payload if usage is None else _usage_mapping(f"trace.events[{position}].usage", usage)
-        # The place is spelt out only where something may be wrong with it: this runs for every call of every record.
+        # The place is spelled out only where something may be wrong with it: this runs for every call of every record.
         tokens = _common_tokens(mapping) or read_tokens(f"trace.events[{position}].usage", mapping)
         calls.append((position, payload, tokens))
     item.llm_calls = calls
@@ -252,7 +252,7 @@ def _list_price(model: Any, tokens: Tokens) -> tuple[float | None, str | None]:
     if not isinstance(model, str):
         return None, "an llm_call records tokens but no model"
     if tokens.prompt is None or tokens.completion is None:
-        return None, f"an llm_call of {model} does not tell prompt from completion tokens"
+        return None, f"an llm_call of {model} does not separate prompt and completion tokens"
     if not prices_installed():
         return None, f"LLM tokens are recorded but not their cost; list prices of known models: {INSTALL_HINT}"
     price = price_usd(model, tokens.prompt, tokens.completion, tokens.cached, tokens.cache_written)

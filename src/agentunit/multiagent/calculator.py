@@ -62,7 +62,7 @@ class AllMetrics(TypedDict):
 
 
 class MultiAgentMetricsCalculator:
-    """Coordination, network and emergent behaviour of a set of interactions, handoffs, conflicts and roles.
+    """Coordination, network and emergent behavior of a set of interactions, handoffs, conflicts and roles.
 
     >>> calculator = MultiAgentMetricsCalculator(interactions=[{"from_agent": "a", "to_agent": "b", "success": False}])
     >>> calculator.calculate_coordination_metrics().communication_efficiency

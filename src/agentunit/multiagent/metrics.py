@@ -131,7 +131,7 @@ class SwarmIntelligenceMetric(ItemMetric):
     )
 
     def score_item(self, item: Item) -> MetricResult:
-        """Detect the four behaviours, and weigh those that are known."""
+        """Detect the four behaviors, and weigh those that are known."""
         interactions = interactions_of(item.trace)
         detector = EmergentBehaviorDetector(interactions.messages, interactions.roles)
         found = detector.components

@@ -40,6 +40,9 @@ class ImageCaptionAccuracyMetric(ItemMetric):
     ONNX or, where sentence-transformers is installed, any name or folder that it knows. Without an encoder, or with
     ``use_semantic=False``, the value is the F1 of the words alone, and the backend is ``keywords``.
 
+    The weights are the catalog's. Meaning alone, ``detail["semantic_similarity"]``, agrees better with people: its rank
+    correlation with their grades is 0.294, that of the value 0.265 (THumB, held-out rows).
+
     >>> case = {"id": "q1", "expected_output": ["A dog runs.", "A brown dog runs across a lawn."]}
     >>> ImageCaptionAccuracyMetric(use_semantic=False).evaluate(case, None, "A dog runs fast.").detail["precision"]
     0.75

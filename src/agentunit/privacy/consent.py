@@ -106,6 +106,7 @@ class ConsentComplianceMetric(PrivacyMetric):
         metadata_inputs={"consent": "shared", "user_data": "shared"},
         detail_keys=("denied", "violations", "unchecked"),
         backend="values",
+        version="2",
     )
 
     def __post_init__(self) -> None:

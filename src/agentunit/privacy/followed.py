@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, Literal, NamedTuple
@@ -27,6 +28,9 @@ SUPPORTED = 0.3
 
 # A name alone is in almost every answer, and is no more than a name.
 _TOO_COMMON = frozenset(("name",))
+_PHRASE_WORD = re.compile(r"[^\W_]+")
+_SENTENCE_END = re.compile(r"[.!?;\n]+(?=\s|$)")
+_LONGEST_PHRASE = 6
 
 
 class Statement(NamedTuple):
@@ -76,12 +80,29 @@ def searchable(disclosed: Sequence[Passage]) -> list[tuple[Passage, SearchedText
 
 
 def value_leaks(value: KnownValue, disclosed: Sequence[tuple[Passage, SearchedText]]) -> list[Leak]:
-    """Where a value stands, however it is written."""
-    return [
-        Leak(value.field, passage.place, value.source, "exact" if value.is_verbatim_in(passage.text) else "re-spelled")
-        for passage, text in disclosed
-        if value.stands_in(text)
-    ]
+    """Where a value stands, however it is written, or with its words in another order."""
+    words = _words_of_phrase(value)
+    found: list[Leak] = []
+    for passage, text in disclosed:
+        if value.stands_in(text):
+            how: How = "exact" if value.is_verbatim_in(passage.text) else "re-spelled"
+            found.append(Leak(value.field, passage.place, value.source, how))
+        elif words and any(words <= each for each in _sentences(without_refusals(passage.text))):
+            found.append(Leak(value.field, passage.place, value.source, "reworded"))
+    return found
+
+
+def _words_of_phrase(value: KnownValue) -> frozenset[str]:
+    """The words of a phrase that tell it in any order, "type 2 diabetes"; none for a name, a number or one word."""
+    is_typed = value.field in PII_TYPES or field_type(value.field) is not None
+    words = frozenset(word.lower() for word in _PHRASE_WORD.findall(value.text))
+    has_long = sum(len(word) > 3 and word.isalpha() for word in words) > 0
+    return words if not is_typed and has_long and 2 <= len(words) <= _LONGEST_PHRASE else frozenset()
+
+
+def _sentences(text: str) -> Iterator[frozenset[str]]:
+    for sentence in _SENTENCE_END.split(text):
+        yield frozenset(word.lower() for word in _PHRASE_WORD.findall(sentence))
 
 
 class Follower:

@@ -80,6 +80,7 @@ class PIILeakageMetric(PrivacyMetric):
         inputs=("outcome.output or trace message",),
         detail_keys=("findings", "counts", "n_findings", "n_scored", "scope"),
         backend="patterns",
+        version="2",
     )
 
     def __post_init__(self) -> None:

@@ -72,6 +72,7 @@ class DataMinimizationMetric(PrivacyMetric):
         },
         detail_keys=("available", "leaked", "violations", "necessary"),
         backend="values",
+        version="2",
     )
 
     def __post_init__(self) -> None:

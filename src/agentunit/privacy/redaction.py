@@ -11,6 +11,7 @@ import msgspec
 
 from agentunit.core.codec import encode_record
 from agentunit.core.records import Record
+from agentunit.privacy.account_forms import account_spans
 from agentunit.privacy.chunks import joined, mask_across_pieces, streams_of
 from agentunit.privacy.findings import Detector
 from agentunit.privacy.personal_fields import (
@@ -306,6 +307,7 @@ class Redactor:
             plain = [Span(each.type, each.start, each.end) for each in findings[leaf.text]]
             more = [Span(FIELD_TYPES[field], start, end) for field, start, end in fields.get(leaf, ())]
             more += [Span("credit_card", *last.span(1)) for last in _LAST_DIGITS.finditer(leaf.text)]
+            more += [Span("account", *place) for place in account_spans(leaf.text)]
             if _tells(leaf.field):
                 before = len(_with_field(leaf)) - len(leaf.text)
                 more += [

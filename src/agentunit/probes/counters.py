@@ -24,6 +24,7 @@ class RaplCounters:
 
     def __init__(self, folder: Path = _FOLDER) -> None:
         self.problem: str | None = None
+        self.counts_memory = False
         self._files: list[tuple[Path, float | None]] = []
         denied = False
         for zone in sorted(folder.glob("intel-rapl:*")) if folder.is_dir() else ():
@@ -38,6 +39,7 @@ class RaplCounters:
             except (OSError, ValueError):
                 continue
             self._files.append((zone / "energy_uj", _range_uj(zone)))
+            self.counts_memory = self.counts_memory or name == "dram"
         if denied and not self._files:
             self.problem = f"RAPL energy counters are there but may not be read ({HOW_TO_ENABLE})"
         elif not self._files:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -38,6 +40,19 @@ def limits(root: Path = _ROOT, own: Path = _OWN) -> Limits:
             memories.append(limit)
     quota = min(quotas, default=None)
     return Limits(min(float(usable), quota) if quota is not None else float(usable), min(memories, default=None), quota)
+
+
+def machine_memory_bytes() -> int | None:
+    """The memory of the whole machine; ``None`` where the system does not say."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        pass
+    if find_spec("psutil") is None:
+        return None
+    import psutil
+
+    return int(psutil.virtual_memory().total)
 
 
 def _folders(root: Path, own: Path, controller: str) -> list[Path]:
@@ -99,7 +114,10 @@ def capabilities() -> list[Capability]:
 def _processes() -> Capability:
     problem = ProcessTree().problem
     if problem is None:
-        return Capability("CPU time and memory", "ok", "of an agent's process and its children")
+        note = "of an agent's process and what it starts"
+        return Capability(
+            "CPU time and memory", "ok", note if sys.platform == "linux" else f"{note}, unless it detaches"
+        )
     return Capability("CPU time and memory", "not ready", problem, INSTALL_HINT)
 
 

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import os
+import platform
 import time
 from math import fsum
 from typing import Any
 
 from agentunit.core.trace import TraceLog
-from agentunit.formulas.sustainability import JOULES_PER_KWH, modelled_cpu_energy
-from agentunit.probes.machine import limits
+from agentunit.formulas.sustainability import (
+    JOULES_PER_KWH,
+    EnergyRange,
+    memory_modules_watts,
+    modelled_cpu_energy,
+    modelled_memory_energy,
+)
+from agentunit.probes.machine import limits, machine_memory_bytes
 from agentunit.probes.meter import Account, GpuAccount, Meter, meter
 from agentunit.probes.settings import DEFAULT_INTERVAL_S, checked_interval
 
 RESOURCE_USE = "resource_use"
 """Where in ``trace.metadata`` the facts stand."""
 _PLAIN = ("energy_kwh", "cpu_percent", "memory_gb", "gpu_percent")
-_ADDED = ("elapsed_s", "cpu_s", "n_samples", "energy_kwh", "energy_min_kwh", "energy_max_kwh", "cpu_kwh", "gpu_kwh")
+_ADDED_ENERGY = ("energy_kwh", "energy_min_kwh", "energy_max_kwh", "cpu_kwh", "memory_kwh", "gpu_kwh")
+_ADDED = ("elapsed_s", "cpu_s", "n_samples", *_ADDED_ENERGY)
 _GB = 1e9
 _measured: set[int] = set()
 if hasattr(os, "register_at_fork"):
@@ -74,7 +82,7 @@ class Measurement:
         _measured.discard(self._key)
         try:
             whole = self._meter.end(self._account)
-            found = _facts(self._account, self._meter.problems, self._started_at)
+            found = _facts(self._account, self._meter, self._started_at)
             if not self._account.seen and not self._account.cpu_s:
                 found = _unseen(found, self._account.pid)
             if not whole:
@@ -145,12 +153,14 @@ def plain_facts(facts: dict[str, Any]) -> dict[str, Any]:
     return {key: named[key] for key in _PLAIN if named.get(key) is not None}
 
 
-def _facts(account: Account, problems: list[str], started_at: float | None) -> dict[str, Any]:
+def _facts(account: Account, meter: Meter, started_at: float | None) -> dict[str, Any]:
     available = limits()
     elapsed_s = account.elapsed_s
     by_rapl = account.package_j is not None
-    cpu = modelled_cpu_energy(account.cpu_s)
-    low_j, cpu_j, high_j = (account.package_j or 0.0,) * 3 if by_rapl else cpu
+    counted_j = account.package_j or 0.0
+    cpu = EnergyRange(counted_j, counted_j, counted_j) if by_rapl else modelled_cpu_energy(account.cpu_s)
+    memory = None if by_rapl and meter.counts_memory_energy else _memory_energy(account)
+    low_j, known_j, high_j = (fsum(parts) for parts in zip(cpu, memory or (0.0, 0.0, 0.0), strict=True))
     gpu_j = fsum(gpu.energy_j for gpu in account.gpus.values())
     busy_gpus = [gpu.percent_s / gpu.seconds for gpu in account.gpus.values() if gpu.seconds > 0]
     peak = account.memory_peak_bytes
@@ -168,17 +178,40 @@ def _facts(account: Account, problems: list[str], started_at: float | None) -> d
         "memory_limit_gb": None if available.memory_bytes is None else available.memory_bytes / _GB,
         "gpu_percent": fsum(busy_gpus) / len(busy_gpus) if busy_gpus else None,
         "gpus": [_gpu_facts(index, gpu) for index, gpu in sorted(account.gpus.items())],
-        "energy_kwh": (cpu_j + gpu_j) / JOULES_PER_KWH,
+        "energy_kwh": (known_j + gpu_j) / JOULES_PER_KWH,
         "energy_min_kwh": (low_j + gpu_j) / JOULES_PER_KWH,
         "energy_max_kwh": (high_j + gpu_j) / JOULES_PER_KWH,
-        "cpu_kwh": cpu_j / JOULES_PER_KWH,
+        "cpu_kwh": cpu.value_j / JOULES_PER_KWH,
+        "memory_kwh": None if memory is None else memory.value_j / JOULES_PER_KWH,
         "gpu_kwh": gpu_j / JOULES_PER_KWH if account.gpus else None,
         "cpu_method": "rapl" if by_rapl else "cpu model",
+        "memory_method": "memory model" if memory is not None else "rapl" if meter.counts_memory_energy else None,
         "gpu_method": "nvml" if account.gpus else None,
         "beside": account.beside,
         "shared": account.split or any(gpu.shared for gpu in account.gpus.values()),
-        "problems": problems,
+        "missing": _missing(account),
+        "problems": meter.problems,
     }
+
+
+def _memory_energy(account: Account) -> EnergyRange | None:
+    """The energy of the memory that was in use; ``None`` where nobody could see how much that was."""
+    machine_bytes = machine_memory_bytes()
+    if account.memory_peak_bytes is None:
+        return None
+    arm = platform.machine().lower().startswith(("arm", "aarch"))
+    modules_w = 0.0 if machine_bytes is None else memory_modules_watts(machine_bytes / _GB, arm)
+    return modelled_memory_energy(account.memory_byte_s / _GB, modules_w * account.alone_s)
+
+
+def _missing(account: Account) -> list[str]:
+    """What ran, or drew power, and is in no figure."""
+    found = []
+    if account.has_lost_some:
+        found.append("a process detached itself from the agent's and ran on unseen")
+    if account.memory_peak_bytes is None:
+        found.append("the energy of memory, whose use could not be seen")
+    return found
 
 
 def _unseen(facts: dict[str, Any], pid: int | None) -> dict[str, Any]:
@@ -218,5 +251,6 @@ def joined_measurements(earlier: dict[str, Any], later: dict[str, Any]) -> dict[
     joined["started_at"] = earlier.get("started_at")
     joined["shared"] = bool(earlier.get("shared") or later.get("shared"))
     joined["gpus"] = [*(earlier.get("gpus") or ()), *(later.get("gpus") or ())]
-    joined["problems"] = list(dict.fromkeys([*(earlier.get("problems") or ()), *(later.get("problems") or ())]))
+    for key in ("missing", "problems"):
+        joined[key] = list(dict.fromkeys([*(earlier.get(key) or ()), *(later.get(key) or ())]))
     return joined

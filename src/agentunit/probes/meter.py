@@ -9,6 +9,7 @@ import time
 
 from agentunit.formulas.sustainability import trapezoid
 from agentunit.probes.counters import Gpus, MachineTime, RaplCounters
+from agentunit.probes.orphans import Adoption
 from agentunit.probes.process_tree import Increase, ProcessTree, thread_cpu_s
 
 _LOCK_PATIENCE_S = 10.0
@@ -21,6 +22,7 @@ class Account:
         self.interval_s = interval_s
         self.pid = pid
         self.seen = pid is None
+        self.others: frozenset[int] = frozenset()
         self.thread = threading.get_native_id()
         self.thread_s = thread_cpu_s(self.thread)
         self.elapsed_s = 0.0
@@ -31,10 +33,12 @@ class Account:
         self.gpus: dict[int, GpuAccount] = {}
         self.memory_peak_bytes: int | None = None
         self.memory_byte_s = 0.0
+        self.alone_s = 0.0
         self.last_memory_bytes: int | None = None
         self.beside = 0
         self.split = False
         self.left = False
+        self.has_lost_some = False
 
     def take_memory(self, rss_bytes: int | None, elapsed_s: float) -> None:
         """One more reading of the memory in use."""
@@ -69,6 +73,7 @@ class Meter:
         self._overhead_s = 0.0
         self._looking: int | None = None
         self._failure: str | None = None
+        self._adoption = Adoption()
 
     def _set_up(self) -> None:
         self.tree = ProcessTree()
@@ -79,9 +84,14 @@ class Meter:
         self._ready = True
 
     @property
+    def counts_memory_energy(self) -> bool:
+        """Whether the energy of memory is among what the processor's counters count."""
+        return self._ready and self.rapl.counts_memory
+
+    @property
     def problems(self) -> list[str]:
         """Why some things are not measured here."""
-        parts = (self.rapl, self.gpus, self.tree) if self._ready else ()
+        parts = (self.rapl, self.gpus, self.tree, self._adoption) if self._ready else ()
         found = [part.problem for part in parts if part.problem is not None]
         return found if self._failure is None else [*found, self._failure]
 
@@ -91,7 +101,10 @@ class Meter:
             if not self._ready:
                 self._set_up()
             self._advance()
+            if not self._active:
+                self._adoption.begin()
             self._active.append(account)
+            account.others = frozenset(self._last.sessions)
             account.take_memory(self._memory_of(account, self._last), 0.0)
             account.thread_s = thread_cpu_s(account.thread)
             if len(self._active) == 1:
@@ -118,6 +131,7 @@ class Meter:
             self._active = [each for each in self._active if each is not account and not each.left]
             if not self._active:
                 self._stop.set()
+                self._adoption.end()
             self._lock.release()
 
     def _keep_looking(self, stop: threading.Event) -> None:
@@ -137,6 +151,7 @@ class Meter:
                     self._failure = f"the probe stopped looking: {type(error).__name__}: {error}"
                     return
                 if not self._active:
+                    self._adoption.end()
                     return
 
     def _advance(self) -> None:
@@ -161,10 +176,13 @@ class Meter:
         for account, cpu_s in zip(self._active, shares, strict=True):
             account.thread_s = threads[account.thread]
             account.elapsed_s += elapsed_s
+            account.alone_s += elapsed_s / len(self._active)
             account.n_looks += 1
             account.longest_gap_s = max(account.longest_gap_s, elapsed_s)
             account.cpu_s += cpu_s
             account.beside = max(account.beside, len(self._active) - 1)
+            # One look may miss a process that has just been adopted; the next one sees it.
+            account.has_lost_some |= increase.has_lost_some and self._adoption.problem is not None
             account.take_memory(self._memory_of(account, increase), elapsed_s)
             if package_j is not None and machine_s is not None:
                 part = min(1.0, cpu_s / machine_s) if machine_s > 0 else 0.0
@@ -175,7 +193,9 @@ class Meter:
     def _memory_of(self, account: Account, increase: Increase) -> int | None:
         if account.pid is not None:
             account.seen = account.seen or account.pid in increase.children_rss_bytes
-            return increase.children_rss_bytes.get(account.pid, 0 if increase.rss_bytes is not None else None)
+            if increase.rss_bytes is None:
+                return None
+            return sum(rss for child, rss in increase.children_rss_bytes.items() if _is_of(account, child, increase))
         return increase.rss_bytes
 
     def _share_gpus(self, increase: Increase, elapsed_s: float) -> None:
@@ -206,7 +226,9 @@ def _shares(active: list[Account], increase: Increase, threads: dict[int, float 
     known = []
     for account in active:
         if account.pid is not None:
-            certain_s = sum(used for (_, child), used in increase.children_s.items() if child == account.pid)
+            certain_s = sum(
+                used for (_, child), used in increase.children_s.items() if _is_of(account, child, increase)
+            )
         else:
             same_thread = sum(account.thread == other.thread for other in in_process)
             account.split = account.split or same_thread > 1
@@ -224,8 +246,35 @@ def _shares(active: list[Account], increase: Increase, threads: dict[int, float 
     # certain may add up to a little more than the whole.
     total_s = sum(known)
     # Where this process only waits for programs, its own time and that of its other children is nobody's.
-    whole_s = increase.total_s if in_process else total_s + increase.unseen_s
+    whole_s = increase.total_s
+    if not in_process:
+        detached_s = sum(
+            used for (_, child), used in increase.children_s.items() if _is_detached(active, child, increase)
+        )
+        whole_s = total_s + increase.unseen_s + detached_s
+        for account in active:
+            account.split = account.split or (detached_s > 0 and len(active) > 1)
     return [whole_s * certain_s / total_s if total_s > 0 else whole_s / len(active) for certain_s in known]
+
+
+def _is_of(account: Account, child: int, increase: Increase) -> bool:
+    """Whether a child of this process is the one that an account is of, or an orphan of its session."""
+    return account.pid is not None and account.pid in (child, increase.sessions.get(child))
+
+
+def _is_detached(active: list[Account], child: int, increase: Increase) -> bool:
+    """Whether a child of this process is an orphan in a session of its own, of one of the accounts: which one, nobody
+    can say. Other programs that this process starts are in its own session."""
+    session = increase.sessions.get(child)
+    return (
+        session not in (None, _own_session())
+        and not any(_is_of(account, child, increase) for account in active)
+        and not all(child in account.others for account in active)
+    )
+
+
+def _own_session() -> int | None:
+    return os.getsid(0) if hasattr(os, "getsid") else None
 
 
 _meter = Meter()

@@ -24,7 +24,8 @@ Branch = tuple[int | None, int]
 class Reading(NamedTuple):
     """One process below this one. ``born`` tells it from a later one with the same number; ``ended_s`` is the CPU time
     of children of its own that it has collected; ``parent`` is the process that will collect it; ``child`` is the child
-    of this process it descends from, and ``thread`` the thread that started that child, where known."""
+    of this process it descends from, and ``thread`` the thread that started that child, where known; ``session`` is
+    the number of its session's first process, where known."""
 
     born: float
     cpu_s: float
@@ -33,6 +34,7 @@ class Reading(NamedTuple):
     parent: int
     child: int
     thread: int | None
+    session: int | None = None
 
     @property
     def branch(self) -> Branch:
@@ -62,6 +64,10 @@ class Increase(NamedTuple):
     rss_bytes: int | None
     children_rss_bytes: dict[int, int]
     pids: dict[int, int]
+    sessions: dict[int, int | None]
+    """The session of each child."""
+    has_lost_some: bool
+    """Whether a process that was seen below this one runs on, but is below it no more."""
 
     @property
     def total_s(self) -> float:
@@ -87,6 +93,7 @@ class ProcessTree:
         when it ends, as long as its parent collects it, and never counted twice."""
         own_s, ended_s = time.process_time(), _ended_children_s()
         rss, below = self._look() if self._look is not None else (None, {})
+        below = self._in_their_branches(below)
         children_s: defaultdict[Branch, float] = defaultdict(float)
         collected_s = {os.getpid(): max(0.0, ended_s - self._ended_s)}
         for pid, now in below.items():
@@ -112,9 +119,30 @@ class ProcessTree:
             None if rss is None else rss + rss_of.total(),
             rss_of,
             {os.getpid(): 0, **{pid: each.child for pid, each in below.items()}},
+            {pid: each.session for pid, each in below.items() if each.child == pid},
+            any(pid not in below and _runs(pid, each.born) for pid, each in self._below.items()),
         )
         self._own_s, self._ended_s, self._below = own_s, ended_s, below
         return increase
+
+    def _in_their_branches(self, below: dict[int, Reading]) -> dict[int, Reading]:
+        """An orphan that became a child of this process, and what it starts, stays in the branch that it comes from."""
+        adopted = {
+            pid: before.branch
+            for pid, now in below.items()
+            if now.child == pid
+            and (before := self._below.get(pid)) is not None
+            and before.born == now.born
+            and before.child != pid
+        }
+        if not adopted:
+            return below
+        return {
+            pid: now._replace(thread=adopted[now.child][0], child=adopted[now.child][1])
+            if now.child in adopted
+            else now
+            for pid, now in below.items()
+        }
 
     def _last_reading(self, pid: int, now: Reading) -> Reading:
         """What was last known of a process; zeros when it is new. One look may miss a process that still runs."""
@@ -203,12 +231,12 @@ def _look_at_proc() -> tuple[int | None, dict[int, Reading]]:
     while pending:
         pid, parent, child, thread = pending.pop()
         try:
-            born, cpu_s, ended_s = _stat(str(pid))
+            born, cpu_s, ended_s, session = _stat(str(pid))
             rss = _rss_pages(str(pid)) * page
         except (OSError, ValueError, IndexError):
             # It ended while we looked.
             continue
-        below[pid] = Reading(born, cpu_s, ended_s, rss, parent, child, thread)
+        below[pid] = Reading(born, cpu_s, ended_s, rss, parent, child, thread, session)
         pending += [(grandchild, pid, child, thread) for _, grandchild in _children(pid)]
     try:
         return _rss_pages("self") * page, below
@@ -232,14 +260,31 @@ def _children(pid: int) -> Iterator[tuple[int, int]]:
             yield int(thread), int(child)
 
 
-def _stat(place: str) -> tuple[float, float, float]:
-    """When a process was born, its CPU seconds, and those of the children that it has collected."""
+def _stat(place: str) -> tuple[float, float, float, int]:
+    """When a process was born, its CPU seconds, those of the children that it has collected, and its session."""
     with open(f"/proc/{place}/stat", "rb") as file:
         # The name before it may hold spaces and brackets.
         fields = file.read().rpartition(b")")[2].split()
     tick = os.sysconf("SC_CLK_TCK")
     user, system, ended_user, ended_system = (int(each) for each in fields[11:15])
-    return float(fields[19]), (user + system) / tick, (ended_user + ended_system) / tick
+    return float(fields[19]), (user + system) / tick, (ended_user + ended_system) / tick, int(fields[3])
+
+
+def _runs(pid: int, born: float) -> bool:
+    """Whether a process that was seen before runs now."""
+    if os.path.exists("/proc/self/statm"):
+        try:
+            return _stat(str(pid))[0] == born
+        except (OSError, ValueError, IndexError):
+            return False
+    if find_spec("psutil") is None:
+        return False
+    import psutil
+
+    try:
+        return bool(psutil.Process(pid).create_time() == born)
+    except psutil.Error:
+        return False
 
 
 def _rss_pages(place: str) -> int:

@@ -23,7 +23,8 @@ from agentunit.engine.scored_run import ScoredRun
 from agentunit.pytest_support.gathering import Evaluated, FailedCheck, decode_payload
 from agentunit.reports.figures import INTERVAL_HEADING, counted, describe_judge_spend, describe_value, quantity
 from agentunit.reports.json_report import decision_as_data
-from agentunit.reports.markdown import code, inline, run_markdown
+from agentunit.reports.markdown import run_markdown
+from agentunit.reports.markdown_text import code, inline
 from agentunit.reports.printable import printable, printable_line
 from agentunit.reports.reported_run import Mask, ReportedCase, ReportedRun
 from agentunit.reports.reporters import whole_file

@@ -15,6 +15,7 @@ from rich.text import Text
 from agentunit.metrics.base import MetricInfo
 from agentunit.reports.agents_console import BOTTLENECK, agents_grid, lane_blocks, links_grid, signs_used
 from agentunit.reports.case_view import CaseView, Part, ScoreView, ToolCallView, TurnView, plain
+from agentunit.reports.detail_text import claim_lines, in_words, without_internals
 from agentunit.reports.figures import duration, quantity
 from agentunit.reports.printable import clipped, printable, printable_line
 from agentunit.store.labels import StoredLabel
@@ -58,7 +59,9 @@ def print_case(
     for name, data in (("State", view.state), ("Case", view.case_metadata), ("Trace", view.trace_metadata)):
         page.data(name, data)
     if page.cut:
-        console.print("\n… marks what was cut: --full shows all", style="dim", highlight=False)
+        console.print(
+            "\n--full shows everything: whole texts and every detail of the scores", style="dim", highlight=False
+        )
 
 
 class _Page:
@@ -69,7 +72,7 @@ class _Page:
         self.cut = False
         self._infos = infos
         self._full = full
-        # Where colours do not show, differences are marked with signs.
+        # Where colors do not show, differences are marked with signs.
         self._signs = console.no_color or console.color_system is None
 
     def heading(self, view: CaseView, run_id: str) -> None:
@@ -218,9 +221,7 @@ class _Page:
                 lines.append(Text(self._clip(score.reason), style=style))
             if isinstance(turns := score.detail.get("turns"), list):
                 lines += [Text(f"turn {line}") for line in _turn_lines(turns, info.unit if info else "score")]
-            lines += self._detail_lines(
-                {key: value for key, value in score.detail.items() if key != "turns" or self._full}
-            )
+            lines += self._score_detail(score.detail)
             grid.add_row(
                 Text(printable_line(score.metric), style=style or "bold"), Text(value, style=style), Group(*lines)
             )
@@ -274,7 +275,7 @@ class _Page:
                 f"{printable_line(str(key))}={self._value(value)}" for key, value in call.arguments.items()
             )
         else:
-            inside = "" if call.arguments is None else self._value(call.arguments)
+            inside = "" if call.arguments is None else self._value(call.arguments, as_json=True)
         by = f"  by {printable_line(call.agent)}" if call.agent else ""
         yield Text(f"{printable_line(call.name)}({inside})").append(by, style="dim")
         if call.status and call.ok is not True and not call.error:
@@ -282,7 +283,18 @@ class _Page:
         if call.error:
             yield Text(f"error: {self._clip(call.error)}", style="red")
         if call.result is not None:
-            yield Text(f"→ {self._value(call.result)}", style="dim")
+            yield Text(f"→ {self._value(call.result, as_json=True)}", style="dim")
+
+    def _score_detail(self, detail: dict[str, Any]) -> list[RenderableType]:
+        if self._full:
+            return self._detail_lines(detail)
+        useful = without_internals(detail)
+        if len(useful) < len(detail):
+            self.cut = True
+        claims = claim_lines(useful.get("claims"))
+        left_out = {"turns", "claims"} if claims else {"turns"}
+        lines = self._detail_lines({key: value for key, value in useful.items() if key not in left_out})
+        return [*(Text(line) for line in claims), *lines]
 
     def _detail_lines(self, detail: dict[str, Any]) -> list[RenderableType]:
         """One line for all short facts together, and one for each of the others."""
@@ -295,16 +307,21 @@ class _Page:
             line = together if short else Text()
             if line:
                 line.append(" · ", style="dim")
-            line.append(f"{printable_line(str(key))} ", style="dim").append(self._value(value))
+            name = printable_line(str(key))
+            line.append(f"{name if self._full else name.replace('_', ' ')} ", style="dim").append(self._value(value))
             if not short:
                 lines.append(line)
         return [together, *lines] if together else lines
 
-    def _value(self, value: Any) -> str:
+    def _value(self, value: Any, *, as_json: bool = False) -> str:
         if isinstance(value, float):
             return f"{value:.6g}"
         if isinstance(value, str):
             return f'"{self._clip(value, _VALUE_LENGTH)}"'
+        if not self._full and not as_json:
+            words = in_words(value)
+            self.cut = self.cut or "…" in words
+            return self._clip(words, _VALUE_LENGTH)
         try:
             text = json.dumps(plain(value), ensure_ascii=False, indent=2 if self._full and _is_deep(value) else None)
         except RecursionError:

@@ -32,7 +32,7 @@ from agentunit.reports.figures import (
 )
 from agentunit.reports.label_figures import LABELED_ROW, label_notes, labeled_cells
 from agentunit.reports.panel_view import describe_panel, panel_rows
-from agentunit.reports.printable import printable_line
+from agentunit.reports.printable import printable, printable_line
 from agentunit.reports.reported_run import resume_command
 from agentunit.store.opening import DEFAULT_PATH
 
@@ -42,6 +42,7 @@ _WORD_WIDTH = 20
 _NARROW, _VALUE_WIDTH, _TRUST_WIDTH = 90, len("0.93 [0.82, 0.98]"), len("useful, AUROC 0.73;")
 _ERRORS_SHOWN = 10
 _REASONS_SHOWN = 10
+_LINES_TO_LOOK_AT = 6
 _CASES_NAMED = 2
 
 
@@ -78,8 +79,8 @@ def plain_table(*headings: str, right: Sequence[str] = (), fixed: Sequence[str] 
 
 
 def print_line(text: str, console: Console, style: str = "") -> None:
-    """Print a line of any length; nothing in it is markup."""
-    console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+    """Print a line of any length; nothing in it is markup, or obeyed by a terminal or a CI log."""
+    console.print(printable(text), style=style, markup=False, highlight=False, soft_wrap=True)
 
 
 def print_next(steps: Iterable[str], console: Console) -> None:
@@ -187,14 +188,33 @@ def _print_worst(
 ) -> None:
     # Only where a low score is a fault: the dearest case of a cheap run is not one.
     faulty = [row for row in rows if row.worst_cases and row.status == "ok" and infos[row.metric].unit == "score"]
-    if not faulty:
+    # Metrics that name the same cases, such as faithfulness and hallucination_rate, share a line.
+    by_cases: dict[str, list[str]] = {}
+    for row in faulty:
+        n_faulty = _n_to_look_at(row, infos[row.metric])
+        if not n_faulty:
+            continue
+        backend = f" ({row.backend})" if sum(other.metric == row.metric for other in all_rows) > 1 else ""
+        named = row.worst_cases[:n_faulty]
+        more = f" and {n_faulty - len(named):,} more" if n_faulty > len(named) else ""
+        by_cases.setdefault(f"{', '.join(named)}{more}", []).append(f"{row.metric}{backend}")
+    if not by_cases:
         return
     console.print("\n[bold]Look at[/bold]")
-    for row in faulty:
-        backend = f" ({row.backend})" if sum(other.metric == row.metric for other in all_rows) > 1 else ""
-        n_more = row.n_below_best - len(row.worst_cases)
-        more = f" and {n_more:,} more" if n_more > 0 else ""
-        print_line("  " + printable_line(f"{row.metric}{backend}: {', '.join(row.worst_cases)}{more}"), console)
+    lines = [f"{', '.join(metrics)}: {cases}" for cases, metrics in by_cases.items()]
+    for line in lines[:_LINES_TO_LOOK_AT]:
+        print_line("  " + printable_line(line), console)
+    if len(lines) > _LINES_TO_LOOK_AT:
+        left_off = counted(len(lines) - _LINES_TO_LOOK_AT, "more metric")
+        console.print(f"  … and {left_off} (--json lists them)", style="dim", highlight=False)
+
+
+def _n_to_look_at(row: MetricSummary, info: MetricInfo) -> int:
+    """How many cases are worth a look: all that could be better, of a model's degrees those beyond the middle."""
+    if not row.mean_of or row.share_from_half is None:
+        return row.n_below_best
+    share = row.share_from_half if info.direction == "lower" else 1.0 - row.share_from_half
+    return min(row.n_below_best, round(share * row.n_scored))
 
 
 def _print_repeats(rows: list[MetricSummary], infos: Mapping[str, MetricInfo], console: Console) -> None:

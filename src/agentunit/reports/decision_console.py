@@ -120,7 +120,7 @@ def print_comparison(comparison: Comparison, console: Console, *, all_rows: bool
     if table.row_count:
         console.print(table)
     if any(not each.gated and each.verdict != "not compared" for each in comparison.metrics):
-        console.print("i  described, not counted", style="dim")
+        console.print("i  shown, not tested", style="dim")
     for name, each in zip(names, comparison.metrics, strict=True):
         if each.reason and (each.gated or each.verdict == "not compared"):
             line = Text(f"  {name}: ", style="bold").append(printable_line(each.reason), style="not bold")

@@ -46,7 +46,7 @@ def informational_notes(rows: Iterable[MetricSummary]) -> list[str]:
 
     >>> row = MetricSummary("faithfulness", "lexical", "2", "informational", 4, 4, trust="weak, AUROC 0.50")
     >>> informational_notes([row])
-    ['faithfulness by lexical is informational (weak, AUROC 0.50): no ground for a decision']
+    ['faithfulness by lexical is informational (weak, AUROC 0.50): not a basis for decisions']
     """
     alike: dict[tuple[str, str], list[str]] = {}
     for row in rows:
@@ -54,7 +54,7 @@ def informational_notes(rows: Iterable[MetricSummary]) -> list[str]:
             alike.setdefault((row.backend, row.trust or "unmeasured"), []).append(row.metric)
     return [
         f"{', '.join(names)} by {backend} {'is' if len(names) == 1 else 'are'} informational ({trust}): "
-        "no ground for a decision"
+        "not a basis for decisions"
         for (backend, trust), names in alike.items()
     ]
 

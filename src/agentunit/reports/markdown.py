@@ -7,7 +7,6 @@ mentions and links.
 from __future__ import annotations
 
 import html
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timezone
 
@@ -48,8 +47,9 @@ from agentunit.reports.figures import (
     spread_rows,
 )
 from agentunit.reports.label_figures import LABELED_ROW, label_notes, labeled_cells
+from agentunit.reports.markdown_text import code, html_code, inline
 from agentunit.reports.panel_view import describe_pairwise, describe_panel, panel_rows
-from agentunit.reports.printable import printable, printable_line
+from agentunit.reports.printable import printable
 from agentunit.reports.reported_run import ReportedCase, ReportedRun, how_to_resume
 from agentunit.reports.run_facts import describe_known_failures, origin_facts
 from agentunit.reports.several_runs import cases_by_runs, describe_several, metrics_by_runs
@@ -64,11 +64,8 @@ _REASONS_SHOWN = 12
 _ROWS_SHOWN = 100
 _TEXT_LENGTH = 700
 _ANSWER_LENGTH = 300
-_NAME_LENGTH = 120
 _VERDICT_MARK = {"pass": "✅ PASS", "fail": "❌ FAIL", "errors": "❌ ERRORS", "cannot tell": "⚠️ CANNOT TELL"}
 _GATE_MARK = {"pass": "✅", "fail": "❌", "error": "❌", "cannot tell": "❔"}
-# Everything that Markdown or GitHub could read as more than text. A dot only matters in an address.
-_ACTIVE = re.compile(r"[\\`*_{}\[\]()#+!|~:@$^/]|(?<=www)\.")
 
 
 def run_markdown(reported: ReportedRun, *, full_cases: bool = True) -> str:
@@ -110,12 +107,12 @@ def _several_markdown(reported: ReportedRun) -> str:
     blocks.append(f"… and {' and '.join(left_out)}" if left_out else "")
     for run in runs:
         body = "\n\n".join(block for block in _run_blocks(run) if block)
-        summary = f"<summary>{code(run.label)}{_verdict_mark(run.decision)}</summary>"
+        summary = f"<summary>{html_code(run.label)}{_verdict_mark(run.decision)}</summary>"
         blocks.append(f"<details>{summary}\n\n{body}\n\n</details>")
     text = ""
     for place, block in enumerate(each for each in blocks if each):
         if len(text) + len(block) > MOST_CHARACTERS - _ROOM_FOR_TAIL:
-            return f"{text}… and {counted(len(blocks) - place, 'more part')} that have no room here\n"
+            return f"{text}… and {counted(len(blocks) - place, 'more part')} that do not fit here\n"
         text += f"{block}\n\n"
     return text.rstrip("\n") + "\n"
 
@@ -138,21 +135,6 @@ def _slices(reported: ReportedRun) -> Iterator[str]:
         shown = [_table(SLICE_HEADINGS, rows[:_ROWS_SHOWN], "   rr")] if rows else []
         note = inline(slices_note(table, _ROWS_SHOWN), 300)
         yield "\n\n".join([f"**{inline(describe_slices(table))}**", *shown, *more, note])
-
-
-def inline(text: str, most: int = _NAME_LENGTH) -> str:
-    """Foreign text inside a line or a table cell.
-
-    >>> inline("a|b <i>`@me`")
-    'a&#124;b &lt;i&gt;&#96;&#64;me&#96;'
-    """
-    escaped = html.escape(printable_line(text, most), quote=False)
-    return _ACTIVE.sub(lambda found: f"&#{ord(found.group())};", escaped)
-
-
-def code(text: str, most: int = _NAME_LENGTH) -> str:
-    """Foreign text in one line as code, where a mention or a reference is not followed."""
-    return f"<code>{inline(text, most)}</code>"
 
 
 def _block(text: str) -> str:
@@ -198,7 +180,7 @@ def _failures(reported: ReportedRun) -> Iterator[str]:
         at = f" at {code(group.place)}" if group.place else ""
         source = f": {code(group.line, _TEXT_LENGTH)}" if group.place and group.line else ""
         cases = inline(named_ids(group.cases), _TEXT_LENGTH)
-        lines.append(f"- {group.n_records:,} × {code(group.error, 300)}{at}{source}<br>in {cases}")
+        lines += [f"- {group.n_records:,} × {code(group.error, 300)}{at}{source}", f"  - in {cases}"]
     if len(groups) > GROUPS_SHOWN:
         lines.append(f"- and {len(groups) - GROUPS_SHOWN:,} other causes")
     yield "\n".join([*lines, "", f"next: {code(groups[0].next)}"])
@@ -285,8 +267,8 @@ def _differences(comparison: Comparison | None) -> Iterator[str]:
             continue
         lines = [f"- {code(each.case_id, 60)} {inline(describe_scores(each), 300)}".rstrip() for each in listed]
         for place, each in enumerate(listed):
-            answers = (f"{when}: {code(text, _ANSWER_LENGTH)}" for when, text in describe_answers(each))
-            lines[place] = "<br>".join([lines[place], *answers])
+            answers = (f"  - {when}: {code(text, _ANSWER_LENGTH)}" for when, text in describe_answers(each))
+            lines[place] = "\n".join([lines[place], *answers])
         left_out = comparison.n_by_kind[kind] - len(listed)
         lines += [f"- … and {left_out:,} more"] if left_out > 0 else []
         is_open = " open" if kind == "newly failing" else ""
@@ -365,7 +347,7 @@ def _with_worst_cases(text: str, reported: ReportedRun, *, full_cases: bool) -> 
         return text + "\n"
     left_out = len(worst) - len(blocks)
     if left_out:
-        blocks.append(f"… and {left_out} more that have no room here")
+        blocks.append(f"… and {left_out} more that do not fit here")
     blocks.append(f"{code(f'agentunit show {reported.run.header.id} CASE')} shows everything about a case.")
     return text + opening + "\n\n".join(blocks) + "\n\n</details>\n"
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import agentunit
 from agentunit.core.outcome import Outcome
+from agentunit.core.records import Record
 from agentunit.core.results import Score
 from agentunit.engine.decision import Decision
 from agentunit.installation import install_command
@@ -56,7 +57,7 @@ def emit_scores(
     flush = getattr(provider, "force_flush", None)
     n_events = 0
     for case in reported.cases():
-        context = _context_of(case)
+        context = context_of(case.record)
         for metric, score in case.scores.items():
             if wanted is not None and metric not in wanted:
                 continue
@@ -159,7 +160,7 @@ def score_attributes(reported: ReportedRun, case: ReportedCase, metric: str, sco
         "gen_ai.evaluation.score.label": _label(reported.decision, case.case_id, metric, score),
         "gen_ai.evaluation.explanation": _short(reason_of(score)),
         "gen_ai.response.id": _response_id(case),
-        "error.type": _error_type(score),
+        "error.type": error_type(score),
         "agentunit.run.id": header.id,
         "agentunit.run.name": header.name,
         "agentunit.case.id": case.case_id,
@@ -183,7 +184,8 @@ def _label(decision: Decision, case_id: str, metric: str, score: Score) -> str |
     return "pass" if gated and decision.verdict == "pass" else None
 
 
-def _error_type(score: Score) -> str | None:
+def error_type(score: Score) -> str | None:
+    """The kind of error that a score failed with."""
     if score.status != "error":
         return None
     error = score.result.detail.get("error")
@@ -205,15 +207,17 @@ def _response_id(case: ReportedCase) -> str | None:
     return None
 
 
-def _context_of(case: ReportedCase) -> Context | None:
-    """The span a case's trace says it was recorded under."""
+def context_of(record: Record, *, trace_alone: bool = False) -> Context | None:
+    """The span a record's trace says it was recorded under; ``trace_alone``: also a trace that tells no span."""
     from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_span_in_context
 
-    trace_id = _identifier(case.record.trace.metadata.get("trace_id"), 32)
-    span_id = _identifier(case.record.trace.metadata.get("span_id"), 16)
-    if trace_id is None or span_id is None:
+    trace_id = _identifier(record.trace.metadata.get("trace_id"), 32)
+    span_id = _identifier(record.trace.metadata.get("span_id"), 16)
+    if trace_id is None or (span_id is None and not trace_alone):
         return None
-    span = NonRecordingSpan(SpanContext(trace_id, span_id, is_remote=True, trace_flags=TraceFlags(TraceFlags.SAMPLED)))
+    span = NonRecordingSpan(
+        SpanContext(trace_id, span_id or 0, is_remote=True, trace_flags=TraceFlags(TraceFlags.SAMPLED))
+    )
     return set_span_in_context(span)
 
 

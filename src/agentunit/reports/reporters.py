@@ -232,9 +232,9 @@ def _counted(reported: ReportedRun, n_records: int) -> str:
     return counted_cases(reported.run.n_cases, reported.run.n_repeats, n_records)
 
 
-JUNIT = RunReporter("JUnit XML for CI: one test a case, and one a gate", (".xml",), _write_junit, several=True)
+JUNIT = RunReporter("JUnit XML for CI: one test per case and one per gate", (".xml",), _write_junit, several=True)
 MARKDOWN = RunReporter("Markdown for a pull request", (".md", ".markdown"), _write_markdown, several=True)
-CSV = RunReporter("a table: one row a case, repeat and metric", (".csv",), _write_csv)
+CSV = RunReporter("a table: one row per case, repeat and metric", (".csv",), _write_csv)
 PARQUET = RunReporter(
     "the score table, which gate, compare and show read again (extra parquet)", (".parquet",), _write_parquet
 )

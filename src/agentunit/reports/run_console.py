@@ -69,7 +69,7 @@ def print_stored_run(
 def print_runs(
     runs: Sequence[tuple[RunHeader, list[MetricSummary]]], infos: dict[str, MetricInfo], console: Console
 ) -> None:
-    """Print a listing of runs, one a line."""
+    """Print a listing of runs, one per line."""
     # In a narrow window the names of the runs come before their scores; the id says when a run began.
     is_wide, is_narrow = console.width >= _WIDE, console.width < _NARROW
     fixed = ("run", "done", "status") if is_narrow else ("run", "when", "done", "failed", "status")

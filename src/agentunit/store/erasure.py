@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 from agentunit.core.codec import decode_record
 from agentunit.core.records import Record
 from agentunit.store.database import Database
+from agentunit.store.followed import erase_cases, erase_older
 from agentunit.store.labels import subject_of
 from agentunit.store.packing import unpacked
 from agentunit.store.schema import StoreError
@@ -125,6 +126,7 @@ class ErasureTable(ScoreTable):
     def _erase_records(self, which: Whom) -> Erasure:
         found: dict[str, set[Place]] = {}
         subjects: set[str] = set()
+        case_ids = {which.value, *which.masked_as} if which.kind == "case" else set()
         query, values = "SELECT run_id, position, repeat, record FROM records", ()
         with self.database.reading() as reader:
             for run_id, position, repeat, line in reader.stream(query, values):
@@ -132,6 +134,8 @@ class ErasureTable(ScoreTable):
                 if which.is_in(record):
                     found.setdefault(run_id, set()).add((position, repeat))
                     subjects.add(subject_of(record))
+                    case_ids.add(record.case.id)
+        erase_cases(self.database, case_ids)
         for run_id, places in found.items():
             self._remove_scores(run_id, places)
             self.database.change_many(
@@ -145,6 +149,7 @@ class ErasureTable(ScoreTable):
 
     def _erase_runs(self, older_than_s: float) -> Erasure:
         before = time.time() - older_than_s
+        erase_older(self.database, before)
         doomed = [run_id for (run_id,) in self.database.execute("SELECT id FROM runs WHERE created_at < ?", (before,))]
         n_records = 0
         for run_id in doomed:

@@ -65,6 +65,22 @@ class Masking:
         """The records as they are kept."""
         if self._salt is None:
             return rows
+        plain: list[Any] = [msgspec.json.decode(row[6]) for row in rows]
+        self._redact(plain)
+        return [
+            (*row[:3], str(data["case"].get("id", row[3])), *row[4:6], encode_json(data))
+            for row, data in zip(rows, plain, strict=True)
+        ]
+
+    def masked_data(self, data: Any) -> Any:
+        """Plain data as it is kept."""
+        if self._salt is None:
+            return data
+        plain = {"data": data}
+        self._redact([plain])
+        return plain["data"]
+
+    def _redact(self, plain: list[Any]) -> None:
         if self._redactor is None:
             # Only here: detectors have long lists to load.
             from agentunit.privacy.detectors import detector_named
@@ -73,11 +89,6 @@ class Masking:
             from agentunit.privacy.redaction import Redactor
 
             self._redactor = Redactor(
-                detector_named("patterns", "store"), PII_TYPES, Pseudonyms(self._salt), audits=False
+                detector_named("patterns", "store"), PII_TYPES, Pseudonyms(self._salt or ""), audits=False
             )
-        plain: list[Any] = [msgspec.json.decode(row[6]) for row in rows]
         self._redactor.redact_data(plain)
-        return [
-            (*row[:3], str(data["case"].get("id", row[3])), *row[4:6], encode_json(data))
-            for row, data in zip(rows, plain, strict=True)
-        ]

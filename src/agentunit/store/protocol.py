@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from agentunit.core.records import Record
 from agentunit.core.results import Score
 from agentunit.store.erasure import Erasure, Whom
+from agentunit.store.followed import Followed
 from agentunit.store.labels import StoredLabel
 from agentunit.store.runs import (
     RecordRow,
@@ -90,6 +91,17 @@ class RunStore(Protocol):
 
     def keep_masked(self) -> None:
         """Keep masked text only, from now on and for good; a store with runs of plain text is refused."""
+
+    def masked_data(self, data: Any) -> Any:
+        """Plain data (which is changed) as this store keeps it."""
+
+    def compact(self) -> None:
+        """Leave nothing of deleted rows in the files."""
+
+    # Following
+
+    def followed(self, follow_id: str) -> Followed:
+        """What following a source has come to."""
 
     def erase(self, which: Whom) -> Erasure:
         """Erase records with their scores and labels, so that nothing of them is left in the files; and log it."""

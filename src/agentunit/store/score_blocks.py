@@ -151,7 +151,7 @@ class ScoreBlock(Struct):
     details: bytes | None
 
     def written(self, run_id: str, metric: str) -> list[WrittenScore]:
-        """The scores with their details, to be written anew or to be shown."""
+        """The scores with their details, to be written again or to be shown."""
         columns = self.columns
         elapsed_s, details = _detail_lists.decode(unpacked(self.details or b""))
         return [

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
+from typing import Any
 
 from agentunit.store.database import Database
 from agentunit.store.erasure import Erasure, ErasureTable, Whom
+from agentunit.store.followed import Followed
 from agentunit.store.label_table import LabelTable
 from agentunit.store.masking import Masking
 from agentunit.store.record_table import RecordTable
@@ -49,6 +51,18 @@ class SqlStore(RunTable, RecordTable, LabelTable, ErasureTable):
     def keep_masked(self) -> None:
         """Keep masked text only, from now on and for good; a store with runs of plain text is refused."""
         self.masking.turn_on()
+
+    def masked_data(self, data: Any) -> Any:
+        """Plain data (which is changed) as this store keeps it."""
+        return self.masking.masked_data(data)
+
+    def followed(self, follow_id: str) -> Followed:
+        """What following a source has come to."""
+        return Followed(self.database, follow_id)
+
+    def compact(self) -> None:
+        """Leave nothing of deleted rows in the files."""
+        self.database.compact()
 
     def add_lines(self, rows: Sequence[WrittenRecord]) -> None:
         """Keep finished cases that are written already, masked where the store keeps masked text only."""

@@ -97,7 +97,7 @@ class SqliteDatabase:
             raise self._not_written(error) from error
         if is_busy:
             raise StoreError(
-                f"what was deleted still stands in the file {self.address}, because another process reads it: "
+                f"what was deleted is still in the file {self.address}, because another process reads it: "
                 "end that process, then erase once more"
             )
 

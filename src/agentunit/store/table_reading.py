@@ -115,7 +115,7 @@ def _size(raw: IO[bytes]) -> int:
 def _check_columns(schema: Any) -> None:
     for name in COLUMNS:
         if schema.get_field_index(name) < 0:
-            raise ValueError(f"the column {name} is missing, or stands there twice")
+            raise ValueError(f"the column {name} is missing, or there twice")
         kind = schema.field(name).type
         # What Arrow wrote from dictionaries comes back as such.
         found = str(getattr(kind, "value_type", kind) if str(kind).startswith("dictionary") else kind)

@@ -79,8 +79,16 @@ def resources_of(item: Item) -> Mapping[str, Any]:
 
 def problems_of(resources: Mapping[str, Any]) -> list[str]:
     """Why the probes could not measure something, in their own words."""
-    problems = resources.get("problems")
-    return [each for each in problems if isinstance(each, str)] if isinstance(problems, (list, tuple)) else []
+    return _texts(resources.get("problems"))
+
+
+def missing_of(resources: Mapping[str, Any]) -> list[str]:
+    """What the probes know to be in none of their figures."""
+    return _texts(resources.get("missing"))
+
+
+def _texts(value: Any) -> list[str]:
+    return [each for each in value if isinstance(each, str)] if isinstance(value, (list, tuple)) else []
 
 
 def _local(item: Item, found: UsedEnergy) -> str | None:
@@ -102,9 +110,10 @@ def _local(item: Item, found: UsedEnergy) -> str | None:
     low, high = (measured if end is None else end for end in ends)
     found.local = Amount(min(low, measured), measured, max(high, measured))
     found.shared = resources.get("shared") is True
-    for part, key in (("cpu", "cpu_method"), ("gpu", "gpu_method")):
-        if isinstance(resources.get(key), str):
-            found.methods[part] = resources[key]
+    for part in ("cpu", "memory", "gpu"):
+        if isinstance(resources.get(f"{part}_method"), str):
+            found.methods[part] = resources[f"{part}_method"]
+    found.missing += missing_of(resources)
     return "measured" if found.methods.get("cpu") == "rapl" else "modelled"
 
 

@@ -11,7 +11,7 @@ from agentunit.formulas.sustainability import utilization_score
 from agentunit.metrics.base import ItemMetric
 from agentunit.metrics.inputs import Item, number_at
 from agentunit.metrics.parameters import POSITIVE, check_parameters
-from agentunit.sustainability.energy import problems_of, resources_of, sustainability_info
+from agentunit.sustainability.energy import missing_of, problems_of, resources_of, sustainability_info
 
 
 @dataclass(frozen=True)
@@ -66,5 +66,7 @@ class ResourceUtilizationMetric(ItemMetric):
             return self.unscored(
                 "; ".join(["no CPU, memory or GPU use was measured or recorded", *problems_of(resources)])
             )
+        if missing := missing_of(resources):
+            detail["missing"] = missing
         scores = detail["scores"].values()
         return MetricResult(self.name, fsum(scores) / len(scores), detail)

@@ -146,7 +146,7 @@ def _adopted(made: Any, plugin: Plugin) -> TraceFormat:
 
 
 def is_native(opening: Opening) -> bool:
-    """Whether a file begins like AgentUnit's own records; a file whose first line is no JSON may be one, damaged."""
+    """Whether a file begins like AgentUnit's own records; a file whose first line is not JSON may be one, damaged."""
     return not _NATIVE_KEYS.isdisjoint(opening.keys)
 
 

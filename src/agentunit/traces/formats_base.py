@@ -1,4 +1,4 @@
-"""What a trace format is: how to recognise it, and how to read it."""
+"""What a trace format is: how to recognize it, and how to read it."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class RecordFile:
         try:
             for number, line in bounded_lines(stream):
                 found: Record | InputError
-                # In place, not in a function of its own: this is all that is done a line.
+                # In place, not in a function of its own: this is all that is done per line.
                 try:
                     if isinstance(line, str):
                         found = InputError(self.name, number, line)

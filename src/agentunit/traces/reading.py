@@ -77,7 +77,7 @@ class TraceFiles:
         self._format = format
         self._group_by = group_by
         self._forced = None if format is None else format_named(format)
-        self.files = list(_files_in([os.fspath(path) for path in paths]))
+        self.files = list(files_in([os.fspath(path) for path in paths]))
         self._size = sum(n_bytes for _, _, n_bytes in self.files)
         self._done_bytes = 0
         self._n_groups = self._n_assembled = 0
@@ -191,7 +191,7 @@ class TraceFiles:
         stream = decompressed(self._raw)
         opening, taken = read_opening(path, stream)
         if not taken.strip():
-            # An empty file holds nothing, which is no error; one that is damaged from the start says so here.
+            # An empty file holds nothing, which is not an error; one that is damaged from the start says so here.
             found_here = list(RecordFile(path).read_from(replayed(taken, stream)))
             yield from found_here
             if not found_here:
@@ -322,11 +322,11 @@ def _session_of(packed: PackedSpan) -> tuple[str, bool] | None:
     return None if session is None else (session, unpacked.parent_id is None)
 
 
-def _files_in(paths: Sequence[str]) -> Iterator[InputFile]:
+def files_in(paths: Sequence[str]) -> Iterator[InputFile]:
     """The files of files and folders."""
     for path in paths:
         if is_remote(path):
-            yield from _remote_files_in(path)
+            yield from _remotefiles_in(path)
         elif path == STDIN or not os.path.isdir(path):
             yield InputFile(path, True, _size(path))
         else:
@@ -334,7 +334,7 @@ def _files_in(paths: Sequence[str]) -> Iterator[InputFile]:
                 yield InputFile(each, False, _size(each))
 
 
-def _remote_files_in(url: str) -> Iterator[InputFile]:
+def _remotefiles_in(url: str) -> Iterator[InputFile]:
     try:
         for each in remote_files(url):
             yield InputFile(each.url, each.named, each.n_bytes)

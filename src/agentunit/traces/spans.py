@@ -137,7 +137,7 @@ _LARGEST_NUMBER = 10**30
 def decoded_json(data: bytes | str) -> Any:
     """JSON as data. ``NaN`` and ``Infinity``, which Python writes and JSON does not know, are ``None``.
 
-    Anything else that is no JSON raises a ``ValueError`` with one sentence.
+    Anything else that is not JSON raises a ``ValueError`` with one sentence.
     """
     try:
         return decode_json(data)

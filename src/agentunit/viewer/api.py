@@ -116,7 +116,7 @@ class Api:
 
     def routes(self) -> list[Route]:
         """All routes, each described."""
-        page = {"offset": "the first", "limit": "at most so many"}
+        page = {"offset": "the first", "limit": "at most this many"}
         cases = {
             **page,
             "sort": "position, case, time, verdict or a column",

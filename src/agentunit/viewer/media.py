@@ -144,7 +144,7 @@ class MediaFinder:
         kind = kind if kind in _KINDS else "audio" if "audio" in place else "image"
         found = None if content is None else type_of(content)
         if content is None:
-            media = Media(0, kind, stated, 0, place, "it is no valid base64")
+            media = Media(0, kind, stated, 0, place, "it is not valid base64")
         elif len(content) > MOST_BYTES:
             media = Media(0, kind, stated, len(content), place, f"it has more than {MOST_BYTES:,} bytes")
         elif found is None:

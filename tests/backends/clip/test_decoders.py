@@ -43,7 +43,7 @@ def test_the_same_pixels_as_here(decoder: DecoderProcess) -> None:
 
 def test_a_refused_picture_leaves_the_process_ready(decoder: DecoderProcess) -> None:
     for content in (b"no picture", b"", b"x" * 3_000_000):
-        with pytest.raises(MediaProblem, match="is no picture of a known format"):
+        with pytest.raises(MediaProblem, match="is not a picture of a known format"):
             decoded(decoder, content)
     assert decoded(decoder, PICTURE).any()
 
@@ -75,7 +75,7 @@ def test_many_pictures_keep_their_order_whatever_some_of_them_do(decoder: Decode
     alone = [decoded(decoder, each).tobytes() for each in good]
     lost = "cannot be decoded: it brought its decoder down"
     # The fourth may have been made before its process died.
-    assert found[:3] == [alone[0], "is no picture of a known format", alone[1]]
+    assert found[:3] == [alone[0], "is not a picture of a known format", alone[1]]
     assert found[3] in (alone[2], lost)
     assert found[4:].count(lost) <= (found[3] != lost)
     assert found[5:] == alone[4:]

@@ -148,7 +148,7 @@ def test_memory_is_bounded(counting: Counting) -> None:
 
 
 BROKEN: list[tuple[Any, str]] = [
-    (b"no picture", "is no picture of a known format"),
+    (b"no picture", "is not a picture of a known format"),
     (PICTURES[0][:120], "cannot be"),
     ("nowhere.png", "no such file"),
     ("http://127.0.0.1:9/x.png", "nothing is fetched unasked"),

@@ -111,7 +111,7 @@ def test_a_checkpoint_without_torch_names_the_command(tmp_path: Path) -> None:
         ("vit", "a CLIP must be one of ViT-B/32"),
         ("/no/such/folder", "an existing folder"),
         ("./nowhere", "an existing folder"),
-        ("a/b/c", "organisation/model"),
+        ("a/b/c", "organization/model"),
         ("open_clip:ViT-B-32", "is written open_clip:MODEL/PRETRAINED"),
     ],
 )

@@ -89,7 +89,7 @@ def test_settings_are_read_from_the_files_beside_the_weights(
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("config.json", "{", "is no JSON"),
+        ("config.json", "{", "is not JSON"),
         ("config.json", "[]", "must hold a JSON object"),
         ("config.json", '{"vision_config": 5}', "does not say how CLIP wants to be fed"),
         ("preprocessor_config.json", '{"size": {"height": 224, "width": 224}}', "not scaled by their shorter side"),

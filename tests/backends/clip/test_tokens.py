@@ -77,7 +77,7 @@ def test_padding_stands_after_the_end() -> None:
 def test_a_tokeniser_of_another_kind_is_refused() -> None:
     from tokenizers.models import BPE
 
-    with pytest.raises(BackendUnavailable, match="the tokeniser must know"):
+    with pytest.raises(BackendUnavailable, match="the tokenizer must know"):
         TextTokens(Tokenizer(BPE()), 77)
 
 

@@ -1,4 +1,4 @@
-"""Text under judgement is data: fences that hold, and what is flagged."""
+"""Text under judgment is data: fences that hold, and what is flagged."""
 
 from __future__ import annotations
 

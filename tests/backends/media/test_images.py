@@ -46,7 +46,7 @@ def test_colours_survive_every_way_of_writing_them(mode: str, format: str) -> No
     picture = Image.new("RGB", (40, 30), RED).convert(mode)
     found = decode_image(encoded(picture, format), LIMITS)
     assert (found.mode, found.size) == ("RGB", (40, 30))
-    # A palette of the web's colours, and JPEG's own, are not exact.
+    # A palette of the web's colors, and JPEG's own, are not exact.
     assert np.abs(np.asarray(found.getpixel((20, 15))) - RED).max() <= 12
 
 
@@ -80,7 +80,7 @@ def test_numbers_that_are_none_make_no_picture(number: float) -> None:
 def test_an_icon_is_not_opened_since_it_may_hold_a_picture_of_any_size() -> None:
     inside = png_of_size(13_000, 13_000)
     entry = struct.pack("<BBBBHHII", 16, 16, 0, 0, 1, 32, len(inside), 22)
-    with pytest.raises(MediaProblem, match="is no picture of a known format"):
+    with pytest.raises(MediaProblem, match="is not a picture of a known format"):
         decode_image(struct.pack("<HHH", 0, 1, 1) + entry + inside, LIMITS)
 
 

@@ -128,7 +128,7 @@ def test_a_duration_that_is_wrong_is_found_out() -> None:
     assert found.frames == ["red"] * 4 + ["blue"] * 4
 
 
-@pytest.mark.parametrize("content", [matroska_of(1.0), mp4_of(1.0)])
+@pytest.mark.parametrize("content", [matroska_of(1.0), mp4_of(1.0)], ids=["matroska", "mp4"])
 def test_what_comes_after_the_stated_end_is_sampled_too(content: bytes) -> None:
     found = sampled(content)
     assert found.duration_s == pytest.approx(8.0, abs=0.1)

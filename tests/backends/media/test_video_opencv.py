@@ -104,7 +104,7 @@ def test_a_video_with_fewer_frames_gives_them_all(opencv: Any) -> None:
 @pytest.mark.parametrize(
     ("capture", "limits", "sentence"),
     [
-        (FakeCapture(0, opens=False), {}, "is no video of a known format, or is damaged"),
+        (FakeCapture(0, opens=False), {}, "is not a video of a known format, or is damaged"),
         (FakeCapture(0), {}, "has no frame that can be decoded"),
         (FakeCapture(9, side=64), {"most_frame_pixels": 1000}, "at most 1,000 pixels a frame; it has 64 × 64"),
         (

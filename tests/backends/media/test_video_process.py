@@ -40,7 +40,7 @@ def test_it_gives_what_sampling_here_gives(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("source", "words"),
     [
-        (b"This is a text.", "is no video of a known format"),
+        (b"This is a text.", "is not a video of a known format"),
         ("nowhere.mp4", "cannot be opened"),
         ("/dev/zero", "found a device"),
         ("http://127.0.0.1:9/x.mp4", "nothing is fetched unasked"),

@@ -133,7 +133,7 @@ def run(question: str) -> str:
         TextNode(id_=name, text=text, embedding=[1.0, float(place)])
         for place, (name, text) in enumerate(POLICIES.items(), 1)
     ]
-    with suppress_tracing():  # building the index is no part of the agent's run, but would make a trace of its own
+    with suppress_tracing():  # building the index is not part of the agent's run, but would make a trace of its own
         index = VectorStoreIndex(nodes, embed_model=MockEmbedding(2))
     retriever = index.as_retriever(similarity_top_k=2)
     policies = RetrieverTool.from_defaults(

@@ -104,7 +104,7 @@ def test_adk_tool_that_raised_ends_the_session(read: Any, recorded: Any) -> None
 def test_ag2_chat_result(read: Any, recorded: Any) -> None:
     (record,) = read(AUTOGEN, recorded("ag2_chat_result.json"))
     assert record.case.query == "Sum 2 and 2, then lock door 1."
-    # The task was given by "boss", whose "Go on." is no answer.
+    # The task was given by "boss", whose "Go on." is not an answer.
     assert record.outcome.output == "It is 4."
     assert _tools(record) == [("add", {"a": 2, "b": 2}, "success"), ("lock", {"door": 1}, "error")]
     found = _tokens(record)

@@ -26,7 +26,7 @@ ODD_VALUES = (None, True, 3, -1, 2.5, "x", [], {}, [1], {"a": 1}, ["s"], [[{}]])
 
 @pytest.fixture
 def read(tmp_path):
-    """The records of a file with these values, one a line, and the notes of its reading."""
+    """The records of a file with these values, one per line, and the notes of its reading."""
 
     def read_values(*values, name="session.jsonl"):
         path = tmp_path / name
@@ -130,7 +130,7 @@ def test_a_failed_command_has_its_exit_code_and_an_edit_leaves_a_diff(read):
 
 def test_fields_and_lines_that_nobody_knows_are_counted(read):
     [record], notes = read(claude("user", "Hi", wish="new"), {"type": "novelty", "sessionId": "s1"}, 42)
-    expected = {"wish": 1, "line of type novelty": 1, "a line that is no object": 1}
+    expected = {"wish": 1, "line of type novelty": 1, "a line that is not an object": 1}
     assert record.trace.metadata["not_understood"] == expected
     assert dict(notes.not_understood) == expected
 

@@ -21,10 +21,10 @@ _SMALL_FILES = ("config.json", "preprocessor_config.json", "tokenizer.json")
 
 
 def export_onnx(checkpoint: str, folder: Path) -> tuple[Path, Path]:
-    """Write both graphs of a checkpoint, and its configuration and tokeniser, into a folder.
+    """Write both graphs of a checkpoint, and its configuration and tokenizer, into a folder.
 
     Graphs take any number of pictures (``pixel_values``) or texts (``input_ids``) and give vectors that are not
-    normalised (``image_embeds``, ``text_embeds``), in the names that exports of others use as well.
+    normalized (``image_embeds``, ``text_embeds``), in the names that exports of others use as well.
     """
     import torch
     from transformers import CLIPModel

@@ -165,5 +165,5 @@ def _unknown(name: str) -> str:
     hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
     return (
         f"a CLIP must be one of {', '.join(HUB_NAMES)}, an existing folder, a name of the Hugging Face hub "
-        f"(organisation/model) or open_clip:MODEL/PRETRAINED; received {name!r}{hint}"
+        f"(organization/model) or open_clip:MODEL/PRETRAINED; received {name!r}{hint}"
     )

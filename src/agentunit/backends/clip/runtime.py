@@ -26,7 +26,7 @@ class PictureBatch:
 class ClipRuntime(Protocol):
     """One set of weights on one device. ``encode_…`` start the work; what they return waits for it.
 
-    Vectors come as a numpy array of float32, one row each, not normalised.
+    Vectors come as a numpy array of float32, one row each, not normalized.
     """
 
     name: str

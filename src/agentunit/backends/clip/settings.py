@@ -19,7 +19,7 @@ _CONTEXT_TOKENS = 77
 
 @dataclass(frozen=True)
 class ClipSettings:
-    """Sizes in pixels and tokens, and what is taken from colours before the model sees them."""
+    """Sizes in pixels and tokens, and what is taken from colors before the model sees them."""
 
     resize_to: int = 224
     side: int = 224
@@ -71,7 +71,7 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise BackendUnavailable(f"{path} is no JSON: {error}") from None
+        raise BackendUnavailable(f"{path} is not JSON: {error}") from None
     if not isinstance(content, dict):
         raise BackendUnavailable(f"{path} must hold a JSON object; received {content!r:.80}")
     return content
@@ -92,7 +92,7 @@ class TokenWindows(NamedTuple):
 
 
 class TextTokens:
-    """The tokeniser of a CLIP (of the package ``tokenizers``), with the number of tokens that the model takes."""
+    """The tokenizer of a CLIP (of the package ``tokenizers``), with the number of tokens that the model takes."""
 
     def __init__(self, tokeniser: Any, context_tokens: int) -> None:
         tokeniser.no_truncation()
@@ -100,7 +100,7 @@ class TextTokens:
         self._tokeniser = tokeniser
         self._start, self._end = (tokeniser.token_to_id(mark) for mark in (START, END))
         if self._start is None or self._end is None:
-            raise BackendUnavailable(f"the tokeniser must know {START} and {END}, as CLIP's does; it does not")
+            raise BackendUnavailable(f"the tokenizer must know {START} and {END}, as CLIP's does; it does not")
         self.context_tokens = context_tokens
 
     def windows(self, texts: Sequence[str]) -> list[TokenWindows]:

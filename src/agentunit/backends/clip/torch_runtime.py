@@ -59,12 +59,12 @@ class TorchRuntime:
         return PictureBatch(held.numpy(), held)
 
     def encode_pictures(self, batch: PictureBatch) -> Later:
-        """Start encoding; colours are normalised on the device, in full precision."""
+        """Start encoding; colors are normalized on the device, in full precision."""
         import torch
 
         with torch.inference_mode():
             pixels = batch.held.to(self.device, non_blocking=True).permute(0, 3, 1, 2)
-            # Turned while they are bytes: models are slow on colours that lie side by side.
+            # Turned while they are bytes: models are slow on colors that lie side by side.
             pixels = torch.addcmul(self._shift, pixels.contiguous().float(), self._scale)
             return self._fetched(self._images(pixels.to(self._dtype)).float())
 

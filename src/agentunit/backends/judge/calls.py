@@ -18,7 +18,7 @@ from agentunit.backends.judge.chat_completion import (
     request_body,
 )
 from agentunit.backends.judge.completions import Completion
-from agentunit.backends.judge.limits import LONGEST_WAIT_S, Health, Pace, SpendCap, Tariff
+from agentunit.backends.judge.limits import LONGEST_WAIT_S, SPEND_CAP_REACHED, Health, Pace, SpendCap, Tariff
 from agentunit.backends.judge.messages import JudgeRequest, JudgeUsage
 from agentunit.backends.judge.profiles import profile_named
 from agentunit.backends.judge.prompts import answers_another
@@ -219,7 +219,7 @@ class Caller:
             most_usd = self._tariff.most_usd(len(body), call.max_tokens) or 0.0
         if not await self._cap.set_aside(most_usd):
             call.problem = (
-                f"the spend cap is reached: {self._cap.spent_usd:.4f} of {self._cap.cap_usd:.4f} USD are spent, "
+                f"{SPEND_CAP_REACHED}: {self._cap.spent_usd:.4f} of {self._cap.cap_usd:.4f} USD are spent, "
                 f"and this call may take {most_usd:.4f} USD"
             )
             return None

@@ -91,7 +91,7 @@ class JudgeClient:
             self._cache.forget(request.digest(self._place, self.settings.model))
 
     def close(self) -> None:
-        """Break off what is under way and close connections; the waiting futures are cancelled."""
+        """Break off what is under way and close connections; the waiting futures are canceled."""
         with self._opening:
             self._is_closed = True
             thread, self._thread = self._thread, None

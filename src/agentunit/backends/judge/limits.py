@@ -251,6 +251,10 @@ def why_cap_cannot_hold(settings: JudgeSettings) -> str | None:
     )
 
 
+SPEND_CAP_REACHED = "the spend cap is reached"
+"""How the reason of a call begins that was not made for its cost."""
+
+
 class SpendCap:
     """Keeps what was spent, plus the most that calls under way can cost, within a cap. Used within one event loop.
 

@@ -1,4 +1,4 @@
-"""Pictures from bytes: decoded within limits, in the colours and the position in which people see them."""
+"""Pictures from bytes: decoded within limits, in the colors and the position in which people see them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _opened(content: bytes, limits: MediaLimits) -> Any:
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
         raise MediaProblem(f"must have at most {limits.most_pixels:,} pixels; it has far more") from None
     except UnidentifiedImageError:
-        raise MediaProblem("is no picture of a known format") from None
+        raise MediaProblem("is not a picture of a known format") from None
     except Exception as error:  # noqa: BLE001  # decoders of hostile bytes may raise anything
         raise MediaProblem(f"cannot be read: {_in_short(error)}") from None
     width, height = image.size
@@ -64,7 +64,7 @@ def _opened(content: bytes, limits: MediaLimits) -> Any:
 
 
 def as_rgb(image: Any) -> Any:
-    """A picture of Pillow in the colours that a model takes."""
+    """A picture of Pillow in the colors that a model takes."""
     if image.mode == "RGB":
         return image
     if image.mode.startswith("I;16"):

@@ -160,7 +160,7 @@ def _from_data_uri(text: str, access: MediaAccess) -> bytes:
             return base64.b64decode(letters + b"=" * (-len(letters) % 4), validate=True)
         return unquote_to_bytes(body)
     except (binascii.Error, ValueError):
-        raise MediaProblem("is no valid base64") from None
+        raise MediaProblem("is not valid base64") from None
 
 
 def _bounded(content: bytes, access: MediaAccess) -> bytes:

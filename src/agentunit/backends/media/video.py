@@ -132,7 +132,7 @@ def _container(file: BinaryIO) -> Any:
     try:
         container = av.open(file, mode="r", options=options, metadata_errors="replace")
     except (av.FFmpegError, ValueError, OSError) as error:
-        raise MediaProblem(f"is no video of a known format, or is damaged ({in_words(error)})") from None
+        raise MediaProblem(f"is not a video of a known format, or is damaged ({in_words(error)})") from None
     with container:
         try:
             yield container

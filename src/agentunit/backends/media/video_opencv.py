@@ -102,7 +102,7 @@ def _capture(file: BinaryIO, formats: str) -> Iterator[Any]:
             capture = cv2.VideoCapture(path, cv2.CAP_FFMPEG)
             try:
                 if not capture.isOpened():
-                    raise MediaProblem("is no video of a known format, or is damaged")
+                    raise MediaProblem("is not a video of a known format, or is damaged")
                 yield capture
             except cv2.error as error:
                 raise MediaProblem(f"cannot be decoded ({' '.join(str(error).split())[:200]})") from None

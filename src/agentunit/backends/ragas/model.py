@@ -82,7 +82,7 @@ def _read(received: dict[str, Any], response_model: Any) -> Any:
 
 
 def _check(reply: Any, asked: dict[str, Any]) -> None:
-    """What RAGAS does not look at: left out or doubled verdicts, numbers that are no verdict, and statements unsorted.
+    """What RAGAS does not look at: left out or doubled verdicts, numbers that are no verdict, and unsorted statements.
 
     It would count a missing verdict as if there were no such statement, and no statement at all as full marks.
     """

@@ -89,7 +89,7 @@ class JobFolder:
             with self._read(_IDENTITY) as file:
                 before = msgspec.json.decode(file.read(), type=Identity)
         except FileNotFoundError:
-            raise JobFolderError(f"there is nothing to go on with: {self.path} holds no job") from None
+            raise JobFolderError(f"there is nothing to continue: {self.path} holds no job") from None
         except (OSError, msgspec.DecodeError, msgspec.ValidationError) as error:
             raise JobFolderError(f"{self.path}/{_IDENTITY} cannot be read: {error}") from None
         # Both through JSON, which knows no tuples.
@@ -97,7 +97,7 @@ class JobFolder:
         changed = before.differences(now)
         if changed or before.token() != now.token():
             what = "; ".join(changed[:3]) or "it was made by another version"
-            raise JobFolderError(f"the job in {self.path} is another one ({what}): without --resume it begins anew")
+            raise JobFolderError(f"the job in {self.path} is another one ({what}): without --resume it starts over")
 
     def place(self, number: int, kind: str) -> str:
         """Where a file of a unit lies: its ``columns``, ``lines`` or ``spans``."""

@@ -155,7 +155,7 @@ class _Sample:
         return round(n_sampled * self.n_bytes / self._n_sampled_bytes)
 
     def records(self, most: int = _PLACES) -> list[Record]:
-        """The records of at most so many places, or a few more."""
+        """The records of at most this many places, or a few more."""
         step = max(1, len(self._units) // most)
         chosen = self._units[step // 2 :: step]
         found: list[Record] = []

@@ -28,7 +28,7 @@ def score_items(
 ) -> Iterator[tuple[Item, Scores | WorkerDied]]:
     """Each item with its scores, in order. Items that cannot be sent to another process are scored here.
 
-    They are scored by ``jobs`` processes, or so many tasks of an ``engine``, by default one a processor of it. An item
+    They are scored by ``jobs`` processes, or that many tasks of an ``engine``, by default one per processor. An item
     that kills the processes that score it has no scores; those beside it have.
     """
     work = partial(score_pickled, metrics, batch_size)

@@ -1,4 +1,4 @@
-"""Records of files written anew by several processes, in the order of one."""
+"""Records of files written again by several processes, in the order of one."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class RewritingJob(Job):
     encode: Callable[[Record], bytes] = encode_json
 
     def blocks(self, found: Iterator[Record | InputError], counts: UnitCounts) -> Iterator[tuple[Block, bytes]]:
-        """The records, one a line."""
+        """The records, one per line."""
         for some in _blocks_of(found):
             yield self._block([self.encode(record) for record in some], some, counts)
 

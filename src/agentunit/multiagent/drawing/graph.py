@@ -47,7 +47,7 @@ class Spot:
 
 @dataclass(frozen=True)
 class Circle:
-    """The places of ``n`` agents, clockwise from the top; two stand side by side. The centre is the origin."""
+    """The places of ``n`` agents, clockwise from the top; two stand side by side. The center is the origin."""
 
     n: int
 
@@ -74,7 +74,7 @@ class Circle:
         return max(room, (self.reach + _GAP_PX / 2) / sin(pi / self.n))
 
     def centre(self, place: int) -> Point:
-        """The centre of an agent's circle."""
+        """The center of an agent's circle."""
         x, y = self._direction(place)
         return self.radius * x, self.radius * y
 
@@ -249,7 +249,7 @@ def _control(start: Point, end: Point, circle: Circle) -> Point:
     """Bend to the left of the way, so that both directions show, and inwards, so that no other agent is in the way."""
     x, y = (start[0] + end[0]) / 2, (start[1] + end[1]) / 2
     along = end[0] - start[0], end[1] - start[1]
-    # Neighbours need a shallow bow only, just deep enough to clear whoever stands between.
+    # Neighbors need a shallow bow only, just deep enough to clear whoever stands between.
     near = 0.15 + 0.85 * hypot(*along) / (2 * circle.radius)
     inwards = 1 - min(0.5, 0.05 * max(0, circle.n - 2)) * near**0.5
     bend = 0.24 if circle.n == 2 else 0.13

@@ -13,12 +13,12 @@ UNIT_PX = 7.0
 
 # Controls, marks that turn the direction of text, half surrogates, and what no standard has given a meaning.
 _NOT_SHOWN = frozenset(("Cc", "Cf", "Cs", "Cn", "Co"))
-# Persian and emoji are spelt with these two.
+# Persian and emoji are spelled with these two.
 _JOINERS = "\u200c\u200d"
 
 
 def label(text: str, most: int) -> str:
-    """A text in one line of at most so many letter widths; what cannot be shown becomes a dot.
+    """A text in one line of at most this many letter widths; what cannot be shown becomes a dot.
 
     >>> label("a\\x00 long\\n name", 8)
     'a· long…'
@@ -124,7 +124,7 @@ def arrow_head(tip: Point, came_from: Point, length: float) -> str:
 
 
 FONT_PX = 12
-# The colours of the HTML report. A picture brings its own ground, so that it can be read wherever it is put; in
+# The colors of the HTML report. A picture brings its own ground, so that it can be read wherever it is put; in
 # JupyterLab the theme decides, elsewhere the system.
 _LIGHT = (
     "--au-paper:#ffffff;--au-ink:#1c1d1f;--au-soft:#5d6168;--au-line:#dfe0e3;--au-fill:#e6edfc;--au-link:#2f5fd0;"

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from agentunit.formulas.identifiers import calendar_date, luhn_valid
+from agentunit.formulas.identifiers import luhn_valid
+from agentunit.privacy.detection.birth_dates import BIRTH_DATES
 from agentunit.privacy.detection.engine import Candidate, Recognizer, Span, catalog_recognizer
-from agentunit.privacy.detection.gazetteer import fold
+from agentunit.privacy.detection.identifiers import SPELLED_EMAILS
 from agentunit.privacy.detection.numbers import (
     DASH,
     GAP,
@@ -41,14 +42,6 @@ _IN_PHONES = b"0123456789 ./-()+"
 _MOST_PHONE_BYTES = 28
 _CUE_REACH = 48
 _SHORTEST_CALLED_CARD = 13
-_MONTHS = (
-    "jan ene gen", "feb fev", "mar", "apr avr abr", "may mai mag maj mei", "jun juin giu", "jul juil lug",
-    "aug aou ago", "sep set", "oct okt out ott", "nov", "dec dez dic des",
-)  # fmt: skip
-_MONTH_OF = {start: number for number, starts in enumerate(_MONTHS, start=1) for start in starts.split()}
-"""The month of a name by its first letters, folded, in English and the languages of the neighbors."""
-_MONTH_NAME = re.compile(rb"(?:[A-Za-z]|\xc3[\x80-\xbf]){3,}")
-_DIGITS = re.compile(rb"[0-9]+")
 
 
 def check_spoken_phone(candidate: Candidate) -> Sequence[Span]:
@@ -92,30 +85,6 @@ def check_spoken_card(candidate: Candidate) -> Sequence[Span]:
     return candidate.whole() if luhn_valid(digits) and len(set(digits)) > 1 else ()
 
 
-def check_birth_date(candidate: Candidate) -> Sequence[Span]:
-    """A day of the calendar, in either order of day and month."""
-    written = candidate.written
-    parts = [int(each) for each in _DIGITS.findall(written)]
-    named = _MONTH_NAME.search(written)
-    if named is not None:
-        name = fold(named[0].decode("utf-8", "replace"))
-        month = _MONTH_OF.get(name[:4]) or _MONTH_OF.get(name[:3])
-        if month is None or len(parts) != 2:
-            return ()
-        day, year = sorted(parts)
-        return candidate.whole() if _lived(year) and calendar_date(year, month, day) else ()
-    first, second, third = parts
-    if first > 31:
-        return candidate.whole() if _lived(first) and calendar_date(first, second, third) else ()
-    year = third if third > 99 else 2000 + third
-    either = calendar_date(year, second, first) or calendar_date(year, first, second)
-    return candidate.whole() if _lived(year) and either else ()
-
-
-def _lived(year: int) -> bool:
-    return 1880 <= year <= 2099
-
-
 def check_document(candidate: Candidate) -> Sequence[Span]:
     """Letters and digits, at least four digits, and no date."""
     written, after = candidate.written, candidate.after(2)
@@ -125,7 +94,6 @@ def check_document(candidate: Candidate) -> Sequence[Span]:
     return () if goes_on else candidate.whole()
 
 
-_BORN_CJK = "|".join(each.encode().decode("latin-1") for each in ("出生日期", "出生", "生年月日", "생년월일"))
 _PHONE_CJK = "|".join(
     each.encode().decode("latin-1")
     for each in ("手机号码", "手机号", "手机", "手機", "电话", "電話番号", "電話", "携帯", "전화번호", "전화", "연락처")
@@ -144,34 +112,10 @@ _CARD_IS = re.compile(
     )
 )
 _NUMBER = rf"[+(]{{0,2}}[0-9](?:(?:{GAP}|[()]){{0,2}}[0-9]){{6,16}}"
-_MONTH_STARTS = "|".join([*_MONTH_OF, r"m\xc3\xa4r", r"f\xc3\xa9v", r"ao\xc3\xbb", r"d\xc3\xa9c", r"j\xc3\xa4n"])
-_MONTH = rf"\b(?i:{_MONTH_STARTS}|jui)(?:[a-z]|\xc3[\x80-\xbf]){{0,8}}\.?"
-_DAY = r"[0-3]?[0-9](?i:st|nd|rd|th|er|\.|\xc2\xba)?"
-_DATE = (
-    r"(?:[12][0-9]{3}[-/.][01]?[0-9][-/.][0-3]?[0-9]|[0-3]?[0-9][-/. ][0-3]?[0-9][-/. ][12][0-9]{3}"
-    rf"|[0-3]?[0-9][-/.][0-3]?[0-9][-/.][0-9]{{2}}|{_DAY} (?:of |de )?{_MONTH}(?:,| de| del)? [12][0-9]{{3}}"
-    rf"|{_MONTH} {_DAY},? [12][0-9]{{3}}"
-    r"|[12][0-9]{3}\xe5\xb9\xb4[01]?[0-9]\xe6\x9c\x88[0-3]?[0-9]\xe6\x97\xa5)(?:\b|\B)"
-)
 
 CONTEXTS = (
-    Recognizer(
-        "date_of_birth",
-        "birth_date",
-        rf"(?:(?:\b|_)(?i:born|birth|birthday|birthdate|d\.?o\.?b|geb(?:oren|urtsdatum)?"
-        rf"|n\xc3\xa9e?|naissance|nacimiento|naci(?:do|da|\xc3\xb3)|nascid[oa]|nat[oa] il|nata il"
-        rf"|nascimento|nascita|geboortedatum)(?:\b|_|Date)|[a-z](?:Birth|Dob|DOB|Birthday)(?:\b|Date)|(?:{_BORN_CJK})){_WORDS_BETWEEN}(?:\xef\xbc\x9a)?"
-        rf"(?P<value>{_DATE})",
-        0.9,
-        check_birth_date,
-    ),
-    Recognizer(
-        "date_of_birth",
-        "birth_date_before",
-        rf"(?P<value>{_DATE}) (?i:geboren|born)\b",
-        0.9,
-        check_birth_date,
-    ),
+    *BIRTH_DATES,
+    *SPELLED_EMAILS,
     catalog_recognizer(
         "ssn",
         "ssn_by_context",

@@ -98,7 +98,14 @@ def is_given_in_syllables(word: str) -> bool:
         return len(parts) == 2 and (is_korean or all(_is_chinese_syllable(part) for part in parts))
     kind = kinds_of(word)
     is_free = not kind & (_PLAIN | Kind.PLACE)
-    return is_free and len(folded) > 3 and folded.isascii() and _pinyin_syllables(folded) == 2
+    if not is_free or len(folded) < 4 or not folded.isascii():
+        return False
+    return _pinyin_syllables(folded) == 2 or (len(folded) > 4 and _is_korean_pair(folded))
+
+
+def _is_korean_pair(folded: str) -> bool:
+    """Whether a word is two Korean syllables, of three letters or more at least one: ``Jihoon``, ``Minseo``."""
+    return any(folded[:at] in _KOREAN and folded[at:] in _KOREAN for at in range(2, len(folded) - 1))
 
 
 def _is_chinese_syllable(folded: str) -> bool:

@@ -90,6 +90,63 @@ EMAILS = (
 )
 
 
+_AT = r"(?: (?:at|arroba|chiocciola|et|\xc3\xa4t) | ?[\[({<](?:at|arroba|@)[\])}>] ?)"
+_DOT = r"(?: (?:dot|punto|ponto|punkt|point) | ?[\[({<](?:dot|punto|ponto|punkt|point|\.)[\])}>] ?)"
+_SPELLED = re.compile(
+    rf"(?i)(?:\A|[^A-Za-z0-9._+-])(?P<mail>[a-z0-9][a-z0-9_+.-]{{0,40}}"
+    rf"(?:(?:{_DOT}| underscore | dash | hyphen )[a-z0-9]{{1,20}}){{0,2}}{_AT}"
+    rf"[a-z0-9][a-z0-9-]{{0,40}}(?:{_DOT}[a-z0-9-]{{2,20}}){{0,2}})\Z".encode("latin-1")
+)
+_SPELLED_HOST = re.compile(rb"(?i)[a-z0-9][a-z0-9_+.-]{0,40}\Z")
+_MOST_SPELLED_BYTES = 120
+
+
+def check_spelled_email(candidate: Candidate) -> Sequence[Span]:
+    """An address in words, from its last dot backwards: ``ada at example dot org``."""
+    found = _SPELLED.search(candidate.before(_MOST_SPELLED_BYTES))
+    if found is None:
+        return ()
+    mail = found["mail"]
+    # "Look at example dot com" is no address: a word that people look, arrive or work with stands before.
+    if mail.lower().split(b" ")[0] in _BEFORE_PLACES:
+        return ()
+    return [Span(candidate.start - len(mail), candidate.end, candidate.confidence)]
+
+
+def check_bracketed_email(candidate: Candidate) -> Sequence[Span]:
+    """An address whose @ stands in brackets as a word: ``ada [at] example.org``."""
+    found = _SPELLED_HOST.search(candidate.before(_MOST_LOCAL_BYTES))
+    return [Span(candidate.start - len(found[0]), candidate.end, candidate.confidence)] if found else ()
+
+
+_BEFORE_PLACES = frozenset(
+    b"look looking looked is are was were be am us me it him them here there available found hosted page"
+    b" pages site visit"
+    b" website online live check checkout works work working arrived up go read more listed published out docs".split()
+)
+_TOP_DOMAIN = (
+    "(?:com|org|net|edu|gov|io|co|info|biz|dev|app|ai|me|eu|de|fr|es|it|nl|be|ch|at|pt|pl|cz|se|no|dk|fi|uk|us|ca"
+    "|au|nz|in|jp|cn|kr|br|mx|ar|cl|ru|ua|tr|gr|ie|il|za|ng|ke|example|test)"
+)
+
+SPELLED_EMAILS = (
+    # Found by its last dot, read backwards from there.
+    Recognizer(
+        "email",
+        "email_in_words",
+        rf"(?i:{_DOT}{_TOP_DOMAIN}(?:{_DOT}(?:uk|br|au|jp|nz|in|za|mx|ar))?)\b",
+        CATALOG_CONFIDENCE["email"],
+        check_spelled_email,
+    ),
+    Recognizer(
+        "email",
+        "email_in_brackets",
+        rf"(?i: ?[\[({{<](?:at|arroba|@)[\])}}>] ?[a-z0-9-]{{1,40}}(?:\.[a-z0-9-]{{1,40}}){{0,3}}\.{_TOP_DOMAIN})\b",
+        CATALOG_CONFIDENCE["email"],
+        check_bracketed_email,
+    ),
+)
+
 _JOINED_BEFORE = re.compile(rb"[0-9A-Za-z_:.]\Z")
 _JOINED_AFTER = re.compile(rb"[0-9A-Za-z_:]|\.[0-9]|-[0-9A-Fa-f]{2}\b")
 _NOBODYS = (IPv6Address("::"), IPv6Address("::1"))

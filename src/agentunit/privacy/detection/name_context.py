@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from agentunit.privacy.detection.field_context import THINGS_WITH_NAMES
 from agentunit.privacy.detection.gazetteer import phrases, word_set, words
 
 _CUES_BY_POINTS = {
@@ -72,7 +73,7 @@ _CUES_BY_POINTS = {
             """
         ),
     ),
-    0.5: words("and or me me, him her you"),
+    0.5: words("and or me me, him her you did does has when if that because as"),
     -1.0: words("in at near to from into through across toward towards around outside visit visiting capital of"),
     -1.5: words("the a an this that these those its each every any no"),
     -2.0: (
@@ -115,6 +116,7 @@ _WHOSE = word_set(
 )
 """What stands before "name" where it is a person's: ``first_name``, "Customer name"; ``class_name`` is none."""
 _LABEL_POINTS = 3.0
+_OF_THING_POINTS = -5.0
 _THING_LABEL_POINTS = 0.5
 """The field ``name`` of data, or the name of a tool: what stands there must look like a person's by itself."""
 _PEOPLE_POINTS = 2.5
@@ -127,6 +129,7 @@ _AFTER = re.compile(
         loves|loved|lives|lived|works|worked|spent|listed|had|went|called|calls|was\ born|married|died|himself|
         herself)\b)
     | (?P<request>,\s(?:(?:can|could|would|will|may)\s(?:i|you|we)|please)\b)
+    | (?P<relative>\ (?:and|or|with)\ (?:his|her|their)\b)
     | (?P<vocative>,\s(?:i|you|we|what|why|how|where|do|did|are|have|thanks|thank)\b)
     | (?P<number>\s\d)
     | (?P<owner>['’]s\s)
@@ -138,6 +141,7 @@ _AFTER = re.compile(
 _AFTER_POINTS = {
     "speech": 1.0,
     "request": 2.5,
+    "relative": 1.0,
     "vocative": 1.0,
     "owner": 0.5,
     "speaker": 1.0,
@@ -186,7 +190,11 @@ def _points_of_label(written: str, word_before: str, sign: str) -> float:
     if label.endswith("name"):
         whose = label.removesuffix("name").rstrip("_-. ")
         if whose:
+            if whose.rpartition("_")[2] in THINGS_WITH_NAMES:
+                return _OF_THING_POINTS
             return _LABEL_POINTS if whose.rpartition("_")[2] in _WHOSE else _THING_LABEL_POINTS
+        if word_before.strip("\"'*_(") in THINGS_WITH_NAMES:
+            return _OF_THING_POINTS
         is_data = sign == "=" or written.strip("*_") != label
         is_somebodys = word_before.strip("\"'*_(") in _WHOSE or not word_before[-1:].isalpha()
         return _LABEL_POINTS if is_somebodys and not is_data else _THING_LABEL_POINTS

@@ -51,7 +51,7 @@ PLAIN_WORDS = word_set(
     usa uk eu un nato fbi cia nasa wikipedia wikimedia imdb tiktok reddit spotify whatsapp telegram snapchat
     pinterest yahoo bing firefox chromium safari pytorch tensorflow numpy pandas kubernetes postgres mysql
     sqlite typescript yaml toml html bluetooth wifi airplane smartphone laptop website email online offline
-    config codebase dataset timestamp username workflow webpage metadata plugin backend frontend
+    oauth config codebase dataset timestamp username workflow webpage metadata plugin backend frontend
     januar februar märz mai juni juli oktober dezember montag dienstag mittwoch donnerstag freitag samstag sonntag
     janvier fevrier mars avril juin juillet aout septembre octobre decembre lundi mardi mercredi jeudi vendredi samedi
     dimanche enero febrero marzo abril mayo junio julio septiembre octubre noviembre diciembre lunes martes miercoles
@@ -76,7 +76,10 @@ PLAIN_WORDS = word_set(
 OPENERS = word_set(
     """
     San Santa Saint St Santo Sao São Los Las El La New Mount Mt Lake Fort Port Cape Upper Lower Great Grand
-    North South East West The USS USNS HMS
+    North South East West The USS USNS HMS Amazon Google Microsoft Apple Apache AWS Azure Oracle IBM Adobe Sony Samsung
+    Nokia Dell HP Lenovo Nvidia Intel Toyota Honda Ford BMW Audi Volkswagen Renault Nike Adidas Puma Bose Canon Nikon
+    Philips Bosch Siemens Debian Ubuntu Fedora Hotel Restaurant Café Cafe Villa Casa Chateau Château Port Project
+    Operation Hurricane Storm Typhoon Tropical Model Plan Team Radio Studio Palazzo Piazza Plaza
     """
 )
 """Words that open the names of places and things: what follows them is no person."""
@@ -108,7 +111,8 @@ SURNAME_ENDINGS = words(
     ovich evich sky ski ska skaya skiy skij wicz vich enko chuk czyk dze shvili oglu nen mann stein meier meyer
     maier escu poulos poulou akis idis iadis quist qvist strom lund gren berger baum ez etti elli ucci ini arov
     eyev ullah uddin zadeh yan datter ssohn huber bauer hoff dijk stra sma inga aite iene aitis auskas
-    akul akorn aporn iporn chai sak pong wong siri suk thong wattana swamy murthy nathan araman appa amma wati
+    oglu kaya demir soylu turk pour nejad nia zadeh abadi vand feld witz vitz vich thwaite bottom akul akorn aporn
+    iporn chai sak pong wong siri suk thong wattana swamy murthy nathan araman appa amma wati
     """
 )
 """Endings that surnames have in many languages, folded."""
@@ -193,12 +197,17 @@ class Word:
         self.is_plain = bool(kind & (Kind.WORD | Kind.RARE_WORD))
         self.is_surely_name = not self.is_plain and bool(kind & (Kind.FIRST | Kind.LAST) or _has_surname_ending(folded))
         self.as_first = 0.0 if self.is_initial else _points_as_first(kind)
+        if not kind and not in_foreign_text and not word.isascii():
+            self.as_first += 0.5  # letters that English has not, in an English text
         self.inside = None if self.is_thing else _points_inside(kind, folded, word)
         self.alone = _points_alone(kind, folded)
+        if kind & Kind.FOREIGN_WORD and not kind & Kind.FREQUENT_FIRST:
+            self.alone = min(self.alone, 1.5)  # "Uso", "Esta", "Wahl": a short text may be in any language
         self.can_start = not self.is_thing and _can_start(kind, folded, word, self.as_first)
         is_foreign_form = in_syllables or is_vietnamese(word) or _AFRICAN.fullmatch(folded)
         if is_foreign_form and not self.is_plain and not kind & Kind.PLACE:
             self.as_first, self.inside = max(self.as_first, 2.0), max(self.inside or 0.0, 2.0)
+            self.alone = max(self.alone, 2.0)
         elif kind & Kind.EASTERN_LAST and not self.is_plain:
             self.as_first = max(self.as_first, 2.0)
         self.can_start_eastern = bool(kind & Kind.EASTERN_LAST) or in_syllables
@@ -270,7 +279,7 @@ def _points_alone(kind: int, folded: str) -> float:
     if kind & Kind.FREQUENT_LAST and not kind & Kind.FREQUENT_FIRST:
         return 1.0
     if kind & Kind.FIRST:
-        return 3.0 if kind & Kind.WIDESPREAD else 2.5
+        return 3.0 if kind & (Kind.WIDESPREAD | Kind.FREQUENT_FIRST) else 2.5
     if kind & Kind.LAST or _has_surname_ending(folded):
         return 1.0
     return 0.5
@@ -304,7 +313,12 @@ _OTHERS = word_set(
     ihr ihren uns bei nach wenn auch oder zum zur vom unsere le la les des et est une pour dans vous nous que qui sur
     avec votre notre ce cette pas plus sont été el los las una por para con su es del al se ha más muy como pero sus
     os um uma não com seu sua da do em ao na ou são foi pela pelo sobre il lo gli di che una sono della nel questo suo
-    het een van niet voor uw wij zijn deze naar ook
+    het een van niet voor uw wij zijn deze naar ook heute noch bis kann aus über sich als wurde mehr nur sehr durch
+    sowie
+    können müssen gegen ohne seit wegen zwischen unser unserer diese dieser dieses jede jeder keine kein seine schon
+    wieder gibt später bereits hier dort beim aux ces mais ont leur très fait être sans entre depuis vos nos está este
+    esta estos hasta también puede desde cuando todo nuestro nuestra também já até pode você isso nosso nossa mais dei
+    delle alla nella più anche stato sono questa wordt worden kunt hebben door maar
     """
 )
 
@@ -317,4 +331,6 @@ def is_foreign(text: str) -> bool:
     """
     words = text[:_LANGUAGE_SAMPLE].lower().split()
     n_foreign = sum(word in _OTHERS for word in words)
+    if n_foreign == 1 and len(words) < 9:
+        return not any(word in _ENGLISH for word in words)
     return n_foreign > 1 and n_foreign > sum(word in _ENGLISH for word in words)

@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Sequence
 
 from agentunit.privacy.detection.eastern_names import eastern_length
+from agentunit.privacy.detection.field_context import is_thing_field
 from agentunit.privacy.detection.gazetteer import entries, fold
 from agentunit.privacy.detection.name_context import PLACE_POINTS, points_after, points_before
 from agentunit.privacy.detection.name_evidence import (
@@ -55,7 +56,11 @@ _RUN = re.compile(
     rf"[ \u00a0](?:(?:{_PARTICLE})[ ]){{0,3}}(?:(?:al|el|ad|as|ash|an|ar|at|az|ul)-)?)"
     rf"[{_UPPER}]{_REST}(?![\w@])){{0,11}}"
 )
-_LOWER_RUN = re.compile(r"(?<![\w@#/\\.-])[^\W\d_]{2,}(?![\w@])(?:[ ](?:[^\W\d_]\.(?=[ ])|[^\W\d_]+(?![\w@]))){0,11}")
+# Letters of scripts that have capital letters; others are looked at by ``script_names``.
+_LETTER = r"[^\W\d_\u0590-\u10ff\u1100-\u1cff\u2e80-\uffff]"
+_LOWER_RUN = re.compile(
+    rf"(?<![\w@#/\\.%-]){_LETTER}{{2,}}(?![\w@])(?:[ ](?:{_LETTER}\.(?=[ ])|{_LETTER}+(?![\w@]))){{0,11}}"
+)
 _WORD = re.compile(rf"[^\W\d_]{_REST}")
 
 
@@ -77,9 +82,15 @@ class _Words(dict[str, Word]):
 
 _words = _Words(in_foreign_texts=False)
 _foreign_words = _Words(in_foreign_texts=True)
+_ANNOUNCED = 2.0
+"""What a title or the like before a name gives it at least."""
+_CAPITALS_FOLLOW = re.compile(r"[ -][A-Z]{2,}\b")
 _BEFORE_CODE = ("`", "$", "%", "\\")
 _WEEKDAY = re.compile(
     r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? {1,2}(?:\d|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\b)"
+)
+_DECLARES = re.compile(
+    r"\b(?:let|const|var|val|fn|func|function|def|class|enum|struct|trait|interface|extends|implements|namespace) \Z"
 )
 _CODE_FOLLOWS = re.compile(r"\.[a-z_]|[(\[][\w'\")\]]|::|->|`|=[\w'\"]")
 
@@ -87,6 +98,8 @@ _CODE_FOLLOWS = re.compile(r"\.[a-z_]|[(\[][\w'\")\]]|::|->|`|=[\w'\"]")
 def _in_code(text: str, start: int, end: int) -> bool:
     """Whether a word is part of a program: ``os.path``, ``Line(``, `` `NaN` ``."""
     before = text[max(0, start - 2) : start]
+    if before[-1:] == " " and _DECLARES.search(text, max(0, start - 12), start):
+        return True
     return before == "::" or before[-1:] in _BEFORE_CODE or _CODE_FOLLOWS.match(text, end) is not None
 
 
@@ -253,8 +266,15 @@ class _Search:
         points += before + points_after(text, end, is_known)
         if self._found:
             points += self._points_in_list(start, first_word)
+        if before < _ANNOUNCED and not is_single:
+            is_formed = points >= _EASTERN_POINTS + before
+            has_first = is_formed or any(self._is_first_name(word) for _, _, word in words)
+            if self.words is _foreign_words and not has_first:
+                return False  # German writes every noun with a capital letter
+            if text[start:end].isupper() and _CAPITALS_FOLLOW.match(text, end):
+                return False  # a heading, or the name of a letter: "LATIN SMALL LETTER"
         if self.words is _foreign_words and before <= 0 and not first_word.is_first_only:
-            points -= 1.0  # German writes every noun with a capital letter
+            points -= 1.0
         if self.is_lower:
             points -= 0.5
         elif text[start:end].isupper():
@@ -268,10 +288,16 @@ class _Search:
             if is_single and points > 0:
                 self._doubtful.append((start, end))
             return False
+        if is_thing_field(text, start):
+            return False
         self._found.append(Finding("name", start, end, _CONFIDENCE, "name"))
         if not is_single or first_word.is_surely_name:
             self._parts.update(word for _, _, word in words if len(word) > 2 and not self.words[word].is_place)
         return True
+
+    def _is_first_name(self, word: str) -> bool:
+        known = self.words[word]
+        return known.is_first_only and not known.is_plain
 
     def _ends_in_surname(self, words: Sequence[tuple[int, int, str]]) -> bool:
         """Whether the last word is a name and no place, so that a word such as "to" does not announce a place."""

@@ -136,7 +136,7 @@ def _note_wrong_amounts(node: Node, notes: ReadingNotes) -> None:
     for name in _AMOUNTS.intersection(node.span.attributes):
         value = node.span.attributes[name]
         if value is not None and as_amount(value) is None:
-            notes.problems["token counts or costs that are no amounts were left out"] += 1
+            notes.problems["token counts or costs that are not amounts were left out"] += 1
 
 
 def _tops(nodes: Sequence[Node]) -> list[Node]:

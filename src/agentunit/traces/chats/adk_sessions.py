@@ -152,7 +152,7 @@ def _record(row: Any, context: RowContext) -> Record:
     # A file of bare events is one session.
     session, events = listed_in({"events": row} if isinstance(row, list) else row, "events", "an ADK session")
     if events and not any(isinstance(event, dict) and "author" in event for event in events):
-        raise NoConversation("none of the session's events has an author, so it is no ADK session")
+        raise NoConversation("none of the session's events has an author, so it is not an ADK session")
     session = _members(session)
     talk = _Session(context.notes)
     count_unknown(context.notes, session, _SESSION_FIELDS)

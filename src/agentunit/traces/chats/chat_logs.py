@@ -25,7 +25,7 @@ from agentunit.traces.places import Paths, first_at, names_in
 
 _ROLES = {"human": "user", "ai": "assistant", "model": "assistant", "bot": "assistant", "developer": "system"}
 _RESULT_ROLES = ("tool", "function")
-_UNREADABLE_MESSAGE = "a message is no object with a role; it was left out"
+_UNREADABLE_MESSAGE = "a message is not an object with a role; it was left out"
 
 SaysError = Callable[[str], bool]
 

@@ -125,7 +125,7 @@ def _tau_record(row: Any, context: RowContext) -> Record:
 
 TAU_BENCH = chat_format(
     "tau-bench",
-    "tau-bench results: {task_id, reward, info, traj, trial}, as an array or one a line",
+    "tau-bench results: {task_id, reward, info, traj, trial}, as an array or one per line",
     _matches_tau,
     _tau_record,
 )

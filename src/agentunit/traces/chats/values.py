@@ -134,7 +134,7 @@ def _part_text(part: Any) -> str | None:
     return text if isinstance(text, str) else None
 
 
-_ODD_COUNT = "a token count is no whole number of 0 or more; it was left out"
+_ODD_COUNT = "a token count is not a whole number of 0 or more; it was left out"
 
 
 def token_counts(usage: Any, notes: ReadingNotes) -> dict[str, Any] | None:

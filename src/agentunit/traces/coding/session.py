@@ -230,7 +230,7 @@ class Session(Conversation):
             if isinstance(value, dict):
                 yield value
             else:
-                self.notes.count_fields(["a line that is no object"])
+                self.notes.count_fields(["a line that is not an object"])
 
     def check_fields(self, mapping: dict[str, Any], known: Set[str]) -> None:
         """Count the fields of a mapping that no reader knows."""

@@ -217,7 +217,7 @@ class Forwarder:
         if not troubles:
             queue.trouble, queue.pause_s = None, 0.0
             if before is not None and self.trouble is None:
-                self._report(f"forwarding to {self.backend.shown} goes on")
+                self._report(f"forwarding to {self.backend.shown} continues")
             return
         queue.trouble = troubles[0].reason
         if queue.trouble != before and queue.trouble not in others:

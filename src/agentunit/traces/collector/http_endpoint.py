@@ -151,7 +151,7 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             if self._reader.peek(1).startswith(_TLS):
                 self.server.receiver.report_once(
-                    f"a sender speaks TLS, which is not spoken here: its endpoint must begin with http://, as in "
+                    f"a sender uses TLS, which is not supported here: its endpoint must begin with http://, as in "
                     f"{self.server.receiver.address} (gRPC: OTEL_EXPORTER_OTLP_INSECURE=true)"
                 )
                 self.close_connection = True

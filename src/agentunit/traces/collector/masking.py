@@ -56,7 +56,7 @@ def mask_request(request: Outgoing, mask: MaskTexts) -> bytes:
     if request.media_type == JSON:
         content = json.loads(request.body)
         if not isinstance(content, dict):
-            raise ValueError("it is no object")
+            raise ValueError("it is not an object")
         _replace(list(_json_places(content)), mask)
         return encode_json(content)
     message = _message_of(request.signal).FromString(request.body)

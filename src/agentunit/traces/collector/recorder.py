@@ -28,7 +28,7 @@ _PAUSE_AFTER_FAILURE_S = 5.0
 
 
 class RecorderCounts(Struct):
-    """What a recorder did since it was made: records, how often one was written anew, and traces it failed on."""
+    """What a recorder did since it was made: records, how often one was written again, and traces it failed on."""
 
     written: int = 0
     rewritten: int = 0
@@ -59,7 +59,7 @@ class TraceRecorder:
         self._rootless_quiet_s = max(quiet_s, rootless_quiet_s)
         self._keep_s = keep_s
         self._report = report
-        # A trace that is written anew is not counted twice, as long as it is among the last so many.
+        # A trace that is written again is not counted twice, as long as it is among the last so many.
         self._notes: dict[str, ReadingNotes] = {}
         self._settled_notes = ReadingNotes()
         self._swept_at = -_FOREVER

@@ -164,7 +164,7 @@ def _spans_in(value: Any, notes: ReadingNotes) -> Iterator[Span | NoSpan]:
         yield _span(value, {}, notes)
     else:
         names = ", ".join(sorted(value)[:8])
-        yield NoSpan(f"the object is no trace and no observation of Langfuse; its names are: {names or 'none'}")
+        yield NoSpan(f"the object is neither a trace nor an observation of Langfuse; its names are: {names or 'none'}")
 
 
 def _trace_in(value: Mapping[str, Any]) -> _Trace | None:
@@ -271,7 +271,7 @@ def _parent_id(row: Mapping[str, Any], notes: ReadingNotes) -> str | None:
     value = field(row, "parentObservationId")
     parent_id = identifier(value)
     if parent_id is None and value not in (None, ""):
-        notes.problems["a parent's id that is no text was left out"] += 1
+        notes.problems["a parent's id that is not text was left out"] += 1
     return parent_id
 
 

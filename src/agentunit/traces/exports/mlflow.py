@@ -67,7 +67,7 @@ def _traces_in(value: Any) -> Iterator[_Trace | NoSpan]:
         yield from _traces_in(whole)
     else:
         names = ", ".join(sorted(value)[:8])
-        yield NoSpan(f"the object is no trace of MLflow: it has no spans; its names are: {names or 'none'}")
+        yield NoSpan(f"the object is not a trace of MLflow: it has no spans; its names are: {names or 'none'}")
 
 
 def _spans_of(trace: _Trace, notes: ReadingNotes) -> Iterator[Span | NoSpan]:
@@ -91,7 +91,7 @@ def _span(row: Any, notes: ReadingNotes) -> Span | NoSpan:
     if isinstance(span, Span):
         attributes = as_mapping(row.get("attributes", {}))
         if attributes is None:
-            notes.problems["attributes that are no object were left out"] += 1
+            notes.problems["attributes that are not an object were left out"] += 1
         flat = flat_attributes(attributes or {}, notes, nested=False)
         span.attributes |= {name: _unpacked(value) for name, value in flat.items()}
     return span
@@ -120,7 +120,7 @@ def _unpacked(value: Any) -> Any:
         decoded = decoded_json(value)
     except ValueError:
         return value
-    # Only this text means nothing; NaN and its like, alone, are no JSON.
+    # Only this text means nothing; NaN and its like, alone, are not JSON.
     return decoded if decoded is not None or value.strip() == "null" else value
 
 

@@ -118,7 +118,7 @@ def _held_by(holder: dict[str, Any], notes: ReadingNotes) -> list[Any] | NoSpan:
         return _trace_of_opik(trace, spans)
     if isinstance(trace, dict):
         for name in holder.keys() - {"trace"}:
-            notes.problems[f"{name!r} beside a trace is no part of its spans, and was left out"] += 1
+            notes.problems[f"{name!r} beside a trace is not part of its spans, and was left out"] += 1
         return [trace]
     if isinstance(spans, list):
         return [_in_its_trace(each, holder) for each in spans]
@@ -138,7 +138,7 @@ def _held_by(holder: dict[str, Any], notes: ReadingNotes) -> list[Any] | NoSpan:
     ):
         return list(holder.values())
     names = ", ".join(sorted(str(name) for name in holder)[:8])
-    return NoSpan(f"the object is no span and holds none; its names are: {names or 'none'}")
+    return NoSpan(f"the object is not a span and holds none; its names are: {names or 'none'}")
 
 
 def _is_column(column: dict[str, Any]) -> bool:

@@ -42,7 +42,7 @@ def events_of(row: Mapping[str, Any], spelling: Spelling, notes: ReadingNotes) -
         if isinstance(found, dict):
             events.append(_event(found, spelling, notes))
         else:
-            notes.problems["an event that is no object was left out"] += 1
+            notes.problems["an event that is not an object was left out"] += 1
     return events
 
 
@@ -69,7 +69,7 @@ def _written_events(row: Mapping[str, Any], spelling: Spelling, notes: ReadingNo
 def _event(found: dict[str, Any], spelling: Spelling, notes: ReadingNotes) -> SpanEvent:
     mapping = as_mapping(first_at(found, _ATTRIBUTES) or {})
     if mapping is None:
-        notes.problems["attributes of an event that are no object were left out"] += 1
+        notes.problems["attributes of an event that are not an object were left out"] += 1
     attributes = flat_attributes(mapping or {}, notes, nested=spelling.nested)
     attributes.update((name, found[name]) for name in _OF_A_LOG if found.get(name))
     return SpanEvent(_event_name(found, attributes), _moment(first_at(found, _TIME), spelling.time_unit_s), attributes)
@@ -125,7 +125,7 @@ def span_of(row: Mapping[str, Any], notes: ReadingNotes) -> Span | NoSpan:
     """A row as a span; what it has that cannot be read is counted in the notes."""
     spelling = spelling_of(row)
     if spelling is None:
-        return NoSpan("the object is no span: it has no trace id and span id under a known name")
+        return NoSpan("the object is not a span: it has no trace id and span id under a known name")
     span_id = _first_identifier(row, spelling.span_id)
     trace_id = _first_identifier(row, spelling.trace_id)
     if span_id is None or trace_id is None:
@@ -190,7 +190,7 @@ def _attributes(row: Mapping[str, Any], paths: tuple[str, ...], nested: bool, no
         }  # fmt: skip
     mapping = as_mapping(value)
     if mapping is None:
-        notes.problems["attributes that are no object were left out"] += 1
+        notes.problems["attributes that are not an object were left out"] += 1
         return {}
     return flat_attributes(mapping, notes, nested=nested)
 
@@ -208,7 +208,7 @@ def _parent_id(row: Mapping[str, Any], spelling: Spelling, trace_id: str, notes:
         if parent_id is not None:
             return parent_id
         if value is not None and value.__class__ not in (str, int):
-            notes.problems["a parent's id that is no text was left out"] += 1
+            notes.problems["a parent's id that is not text was left out"] += 1
     return None
 
 

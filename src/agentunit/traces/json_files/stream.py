@@ -27,7 +27,7 @@ class RawValue(NamedTuple):
 
 
 def json_values(source: Source, into: Collection[str] = ()) -> Iterator[RawValue | InputError]:
-    r"""The values of a file: of one document, one a line (JSONL), or documents one after the other.
+    r"""The values of a file: of one document, one per line (JSONL), or documents one after the other.
 
     A top-level array gives its elements, except where a file has one array a line: there each array is a value. With
     ``into``, an object that holds an array under one of these names gives the elements of that array instead

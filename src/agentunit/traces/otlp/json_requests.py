@@ -1,4 +1,4 @@
-"""OTLP/JSON: export requests as OpenTelemetry's collectors and exporters write them, one a file or one a line.
+"""OTLP/JSON: export requests as OpenTelemetry's collectors and exporters write them, one a file or one per line.
 
 The file is walked, not held: down to the spans, whose bytes are handed out undecoded with their trace's id.
 """
@@ -80,7 +80,7 @@ def _unpack_span(data: bytes, resource: dict[str, Any], scope: str, notes: Readi
     try:
         row = decoded(data)
     except ValueError:
-        notes.problems["a span that is no valid JSON was left out, except for its trace id"] += 1
+        notes.problems["a span that is not valid JSON was left out, except for its trace id"] += 1
         found = _LEADING_TRACE_ID.match(data)
         return Span(found[1].decode().lower() if found else "", "", scope=scope, resource=resource)
     return span_of(row, resource, scope, notes, long=len(data) > LONGEST_ATTRIBUTE)
@@ -129,7 +129,7 @@ class _Reading:
         line = self.cursor.line
         if self.cursor.peek() != OPEN_BRACE:
             self.cursor.value()
-            yield self._error("a value that is no OTLP export request", line)
+            yield self._error("a value that is not an OTLP export request", line)
             return
         unknown: list[str] = []
         known = yield from self._level(Level(), unknown, 1)
@@ -150,7 +150,7 @@ class _Reading:
             elif name in _SCOPE:
                 level.scope = cursor.value()
             elif name in _METRICS:
-                self.notes.problems["metrics were left out: they are no traces"] += 1
+                self.notes.problems["metrics were left out: they are not traces"] += 1
                 known = True
             elif name in _WRAPPED and first == OPEN_BRACE:
                 known = (yield from self._level(level, unknown, depth + 1)) or known
@@ -159,7 +159,7 @@ class _Reading:
                 if first == OPEN_BRACKET:
                     yield from self._each(name, level, unknown, depth + 1)
                 elif cursor.value() != b"null":
-                    yield self._error(f"{name} is no array")
+                    yield self._error(f"{name} is not an array")
             elif name not in _UNUSED:
                 unknown.append(name)
         return known
@@ -171,7 +171,7 @@ class _Reading:
                 if cursor.peek() == OPEN_BRACE:
                     yield from self._level(Level(level), unknown, depth)
                 elif cursor.value() != b"null":
-                    yield self._error(f"an element of {name} is no object")
+                    yield self._error(f"an element of {name} is not an object")
             return
         take = self._span if name in _SPANS else self._log
         unpack = self._unpacks.at(level)
@@ -214,7 +214,7 @@ def _trace_id(data: bytes) -> str | None:
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         row = decoded(data)
         if not isinstance(row, dict):
-            raise ValueError("it is no object") from None
+            raise ValueError("it is not an object") from None
         return id_of(row, "traceId", "trace_id")
     return identifier(ids.traceId or ids.trace_id)
 
@@ -239,7 +239,7 @@ def _shared(data: bytes | None, what: str, notes: ReadingNotes) -> dict[str, Any
     if isinstance(value, dict):
         return value
     if data != b"null":
-        notes.problems[f"a {what} that is no object was left out"] += 1
+        notes.problems[f"a {what} that is not an object was left out"] += 1
     return {}
 
 
@@ -263,7 +263,7 @@ def _read(source: Source, notes: ReadingNotes) -> Iterator[PackedSpan | InputErr
 
 OTLP_JSON = TraceFormat(
     "otlp-json",
-    "OpenTelemetry export requests as JSON: one document, or one a line as the collector's file exporter writes",
+    "OpenTelemetry export requests as JSON: one document, or one per line as the collector's file exporter writes",
     _matches,
     _read,
 )

@@ -228,7 +228,7 @@ class Messages:
         try:
             return kind.FromString(data)
         except self.damage:
-            notes.problems[f"a {what} that is no valid protobuf was left out"] += 1
+            notes.problems[f"a {what} that is not valid protobuf was left out"] += 1
             return None
 
 

@@ -121,7 +121,7 @@ class _Reading:
         except LimitExceeded as error:
             taken = self._error(f"a span or log record is left out: {error}")
         except self._messages.damage:
-            taken = self._error("a span or log record that is no valid protobuf")
+            taken = self._error("a span or log record that is not valid protobuf")
         if taken is not None:
             yield taken
 
@@ -142,7 +142,7 @@ class _Reading:
 
 
 def framing_of(head: bytes) -> Framing | None:
-    """How the messages of a file follow each other, or ``None`` when its start is no OTLP export request."""
+    """How the messages of a file follow each other, or ``None`` when its start is not an OTLP export request."""
     return next((framing for framing in _FRAMINGS if _holds_a_span(head, framing)), None)
 
 

@@ -35,7 +35,7 @@ class StoredRequest(NamedTuple):
 
 
 def read_requests(path: str) -> Iterator[StoredRequest]:
-    """The requests of a file: JSON, one in all or one a line, or protobuf; a ``ValueError`` comes from any other."""
+    """The requests of a file: JSON, one in all or one per line, or protobuf; a ``ValueError`` comes from any other."""
     with open_binary(path) as raw:
         stream = decompressed(raw)
         start = stream.read(_HEAD_BYTES)
@@ -77,7 +77,7 @@ def _is_json(line: bytes) -> bool:
 def _protobuf_requests(content: bytes) -> Iterator[StoredRequest]:
     framing = framing_of(content[:_HEAD_BYTES])
     if framing is None:
-        raise ValueError("it is no OTLP: neither JSON nor protobuf")
+        raise ValueError("it is not OTLP: neither JSON nor protobuf")
     if framing == "one message":
         yield StoredRequest(PROTOBUF, content, framing)
         return

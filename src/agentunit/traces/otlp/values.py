@@ -51,14 +51,14 @@ _known_identifier = lru_cache(maxsize=1 << 12)(identifier)
 
 
 def decoded(data: bytes) -> Any:
-    """JSON as data, also with NaN, broken UTF-8 or half a surrogate pair in it; ``ValueError`` when it is no JSON."""
+    """JSON as data, also with NaN, broken UTF-8 or half a surrogate pair in it; ``ValueError`` when it is not JSON."""
     try:
         return _decoder.decode(data)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         pass
     try:
         value = json.loads(data.decode("utf-8", "replace"))
-        # Half a surrogate pair is no character; written out and read again, a question mark stands for it.
+        # Half a surrogate pair is not a character; written out and read again, a question mark stands for it.
         return json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
     except RecursionError:
         raise ValueError("nested too deeply") from None
@@ -120,7 +120,7 @@ def attributes_of(pairs: Any, notes: ReadingNotes, long: bool) -> dict[str, Any]
     attributes: dict[str, Any] = {}
     if pairs.__class__ is not list:
         if pairs is not None:
-            notes.problems["attributes that are no list were left out"] += 1
+            notes.problems["attributes that are not a list were left out"] += 1
         return attributes
     for pair in pairs:
         try:
@@ -212,7 +212,7 @@ def _events(rows: Any, notes: ReadingNotes, long: bool) -> list[SpanEvent]:
     events = []
     for row in rows if isinstance(rows, list) else [rows]:
         if not isinstance(row, dict):
-            notes.problems["an event that is no object was left out"] += 1
+            notes.problems["an event that is not an object was left out"] += 1
             continue
         name = _member(row, "name", "name", str, notes) or ""
         time = _time(row, "timeUnixNano", "time_unix_nano", notes)
@@ -235,7 +235,7 @@ def _member(row: dict[str, Any], name: str, other_name: str, kind: type, notes: 
         value = row.get(other_name)
     if value is None or value.__class__ is kind:
         return value
-    notes.problems[f"a span's {name} that is no {'text' if kind is str else 'object'} was left out"] += 1
+    notes.problems[f"a span's {name} that is not {'text' if kind is str else 'an object'} was left out"] += 1
     return None
 
 
@@ -249,7 +249,7 @@ def _time(row: dict[str, Any], name: str, other_name: str, notes: ReadingNotes) 
         return int(value) / _NANOSECONDS
     seconds = seconds_since_1970(value, 1 / _NANOSECONDS)
     if seconds is None:
-        notes.problems[f"a {name} that is no time was left out"] += 1
+        notes.problems[f"a {name} that is not a time was left out"] += 1
     return seconds
 
 

@@ -311,7 +311,7 @@ def unwrapped_arguments(value: Any) -> tuple[Any, str | None]:
 
 
 def _tool_message(data: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """LangChain's message with a tool's result, in either of its two serialisations."""
+    """LangChain's message with a tool's result, in either of its two serializations."""
     inner = data.get("data")
     if data.get("type") == "tool" and isinstance(inner, dict):
         return inner

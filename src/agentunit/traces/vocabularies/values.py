@@ -187,7 +187,7 @@ def _role_of(message: Mapping[Any, Any]) -> str | None:
         role = message.get(key)
         if isinstance(role, str) and role.lower() in ("user", "human", "assistant", "ai", "model", "system", "tool"):
             return role.lower()
-    # LangChain's own serialisation names the class: {"id": ["langchain", "schema", "messages", "HumanMessage"], …}.
+    # LangChain's own serialization names the class: {"id": ["langchain", "schema", "messages", "HumanMessage"], …}.
     name = message.get("id")
     if isinstance(name, (list, tuple)) and name and isinstance(name[-1], str):
         return {"HumanMessage": "human", "AIMessage": "ai", "AIMessageChunk": "ai"}.get(name[-1])

@@ -24,6 +24,17 @@ _TO_US = (
 _FREE = "(?:feel free to|(?:do not|don't) hesitate to)"
 _LET_KNOW = rf"let (?:me|us) know(?: (?:if|whether|what|how)\b{_NO_MORE})?"
 _GLAD = rf"i(?:'d|'ll| would| will| am|'m)(?: be)? (?:happy|glad) to (?:help|assist)\b{_NO_MORE}"
+_HELPERS = "(?:agents?|representatives?|colleagues?|teams?|specialists?|customer (?:service|support|care)|support)"
+# Only what a helper might do: "an agent who will refund it" claims something.
+_A_HELPER = (
+    rf"(?:[a-z]+ ){{0,3}}{_HELPERS}(?: (?:who|that) (?:can|could|may|might)\b{_NO_MORE})?"
+    r"(?: for (?:further|more|additional) (?:assistance|help|support|information|options))?"
+)
+_HANDED_ON = (
+    rf"i (?:can|could) (?:transfer|connect) you (?:to|with) {_A_HELPER}|"
+    rf"i (?:recommend|suggest) (?:contacting|reaching out to|speaking (?:to|with)) {_A_HELPER}"
+)
+_OFFERED = rf"{_LET_KNOW}|{_FREE} {_TO_US}\b{_NO_MORE}|feel free|ask(?: (?:me|us|away|again))?|{_GLAD}|{_HANDED_ON}"
 _GIVEN = "given|provided|above|following|supplied|available|retrieved|presented|original|source|two|three"
 _TEXTS = (
     "passages?|contexts?|texts?|articles?|documents?|information|details|sources?|excerpts?|search results|"
@@ -69,8 +80,9 @@ _REMARK = _pattern(
     rf"(?:(?:{_AGREED})\s*[,!] )?{_GLAD}",
     rf"(?:please )?{_LET_KNOW}",
     rf"(?:please )?{_FREE} {_TO_US}\b{_NO_MORE}",
-    rf"if you(?:'d like| (?:have|need|want|would like))\b[^,.!?;\n]*,\s*(?:please )?(?:just )?"
-    rf"(?:{_LET_KNOW}|{_FREE} {_TO_US}\b{_NO_MORE}|feel free|ask(?: (?:me|us|away|again))?|{_GLAD})",
+    rf"if you(?:'d like| (?:have|need|want|would like|decide|believe|wish))\b[^,.!?;\n]*"
+    rf"(?:, (?:such as|like|including)\b[^.!?;\n]*)?,\s*(?:please )?(?:just )?(?:{_OFFERED})",
+    _HANDED_ON,
     rf"(?:could|can|would) you\b{_REST}\?",
     "(?:happy|glad) to help|no problem|my pleasure|we(?:'re| are) (?:always )?here to help",
     "(?:sorry|(?:i|we) apologi[sz]e|(?:my|our) apologies) for (?:the|any|this) "
@@ -82,7 +94,9 @@ _REMARK = _pattern(
     "you(?:'re| are) (?:very |most )?welcome",
     rf"(?:is there anything|do you have any(?: (?:other|more|further))? questions?)\b{_REST}",
     rf"(?:would you like me to|do you want me to|shall i|can i help|how (?:else )?(?:can|may) i help)\b{_REST}",
-    "(?:have|enjoy) a (?:great|nice|good|lovely|wonderful) (?:day|time|weekend|evening)",
+    "(?:have|enjoy) (?:a|your) (?:(?:great|nice|good|lovely|wonderful|safe|pleasant) )?"
+    "(?:day|time|weekend|evening|trip|journey|flight|stay)",
+    rf"(?:safe travels|take care|goodbye|bye)(?:\s*[,!] (?:and )?i hope\b{_NO_MORE})?",
     "(?:great|good|excellent) question|good luck|hello|hi(?: there)?|hey|greetings|good (?:morning|afternoon|evening)",
     r"(?:best|kind|warm) (?:regards|wishes)(?:\s*,\s*\w+(?: \w+)?)?|sincerely",
     after=r"\s*[.!?:,…)*]*",

@@ -1,0 +1,141 @@
+"""What the scores of one metric add up to while a source is followed, as a whole and by slice."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import Any, Literal
+
+from msgspec import Struct, field
+
+from agentunit.core.results import decode_json, encode_json
+from agentunit.engine.margins import possible_range
+from agentunit.formulas.drift import Change, DriftDetector
+from agentunit.metrics.base import MetricInfo
+
+Kind = Literal["value", "scored"]
+WHOLE = ""
+FAILED = "failed"
+"""The share of failed traces, which is followed beside the metrics: of all traces, not only of those scored."""
+FAILED_INFO = MetricInfo(FAILED, "operations", "The share of traces in which the agent failed.", "lower", (0.0, 1.0))
+
+# Parts of one metric's false alarms: its values as a whole, whether it has any, and all of its slices together.
+_SHARES = {"value": 0.5, "scored": 0.25}
+_SLICES_SHARE = 0.25
+_CASES_KEPT = 20
+_SCORE_EDGES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+_AMOUNT_EDGES = tuple(digit * 10.0**power for power in range(-5, 7) for digit in (1.0, 2.0, 5.0))
+
+
+class SeriesKey(Struct, frozen=True, order=True, array_like=True):
+    """One stream of values: a metric by one backend, as a whole or on one slice, or whether the metric has a value."""
+
+    metric: str
+    backend: str
+    slice: str = WHOLE
+    kind: Kind = "value"
+
+    @property
+    def name(self) -> str:
+        """What a store keeps it under."""
+        return encode_json(self).decode()
+
+
+def key_named(name: str) -> SeriesKey:
+    """The key of a name."""
+    metric, backend, slice, kind = decode_json(name.encode())
+    return SeriesKey(metric, backend, slice, kind)
+
+
+class SeriesState(Struct):
+    """What is kept of a stream: counts by status, sums, a histogram, the detector, and the last cases on each side.
+
+    ``n`` values of a random sample of the traffic add up to ``total``. Failed traces that were scored beside the sample
+    are counted by status and nowhere else: they would make the traffic look worse than it is.
+    """
+
+    detector: DriftDetector
+    edges: tuple[float, ...]
+    histogram: list[int]
+    statuses: dict[str, int] = field(default_factory=dict)
+    n: int = 0
+    total: float = 0.0
+    n_alerts: int = 0
+    low_cases: list[tuple[str, float, float]] = field(default_factory=list)
+    high_cases: list[tuple[str, float, float]] = field(default_factory=list)
+
+    @property
+    def mean(self) -> float | None:
+        """The mean of all values."""
+        return self.total / self.n if self.n else None
+
+    def add(self, value: float, case_id: str, at_s: float, is_timed: bool, share: float) -> Change | None:
+        """Take the value of a case of the sample."""
+        self.n += 1
+        self.total += value
+        self.histogram[bisect_left(self.edges, value)] += 1
+        usual = self.detector.baseline_mean
+        if usual is not None and value != usual:
+            cases = self.low_cases if value < usual else self.high_cases
+            cases.append((case_id, value, at_s))
+            del cases[:-_CASES_KEPT]
+        change = self.detector.add(value, at_s, is_timed=is_timed, share=share)
+        self.n_alerts += change is not None
+        return change
+
+    def cases_behind(self, change: Change) -> list[str]:
+        """The last cases that speak for a change, those that do most first."""
+        fell = change.direction == "fell"
+        found = [each for each in (self.low_cases if fell else self.high_cases) if each[2] >= change.since_s]
+        found.sort(key=lambda each: each[1], reverse=not fell)
+        return list(dict.fromkeys(case_id for case_id, _, _ in found))
+
+
+def new_series(key: SeriesKey, info: MetricInfo, first: float, size: int) -> SeriesState:
+    """The beginning of a stream. A metric without a range of its own is a share if its first value is one."""
+    low, high = (0.0, 1.0) if key.kind == "scored" else possible_range(info, first, first)
+    edges = _SCORE_EDGES if (low, high) == (0.0, 1.0) else _AMOUNT_EDGES
+    if low is not None and high is not None and not low < high:
+        low = high = None
+    return SeriesState(DriftDetector(low=low, high=high, size=size), edges, [0] * (len(edges) + 1))
+
+
+def share_of(key: SeriesKey, n_alike: int) -> float:
+    """What a stream may use of its metric's false alarms, beside so many streams of its kind."""
+    whole = _SHARES[key.kind] if key.slice == WHOLE else _SLICES_SHARE
+    return whole / max(1, n_alike)
+
+
+class Alert(Struct, omit_defaults=True):
+    """A change that was noticed: of what, from which level to which, since when, and cases that speak for it.
+
+    ``is_worse`` is ``None`` where no direction is better than the other. Times are seconds since 1970.
+    """
+
+    number: int
+    raised_at: float
+    metric: str
+    backend: str
+    slice: str
+    kind: Kind
+    direction: str
+    before: float
+    after: float
+    since: float
+    n_since: int
+    unit: str = "score"
+    is_worse: bool | None = None
+    cases: list[str] = field(default_factory=list)
+    source: str = ""
+
+    def as_data(self) -> dict[str, Any]:
+        """The alert for other programs."""
+        return {"event": "agentunit.drift", **{name: getattr(self, name) for name in self.__struct_fields__}}
+
+
+def worsens(info: MetricInfo, kind: Kind, direction: str) -> bool | None:
+    """Whether a change in this direction is for the worse."""
+    if kind == "scored":
+        return direction == "fell"
+    if info.direction == "none":
+        return None
+    return (info.direction == "higher") == (direction == "fell")

@@ -1,0 +1,120 @@
+"""The drift detector: few false alarms, changes noticed and dated, state that survives being written."""
+
+from __future__ import annotations
+
+import random
+
+import msgspec
+import pytest
+
+from agentunit.formulas.drift import DriftDetector
+from agentunit.formulas.gaffke import weighted_mean_bound
+
+
+def fed(detector, values, *, rate=1_000, start=0):
+    """The first change that values show, with its place."""
+    for case, value in enumerate(values, start=start):
+        if (change := detector.add(value, case * 86_400 / rate, share=0.5)) is not None:
+            return case, change
+    return None
+
+
+def passes(source, share, n):
+    return [float(source.random() < share) for _ in range(n)]
+
+
+@pytest.mark.parametrize(("after", "direction"), [(0.6, "fell"), (1.0, "rose")])
+def test_a_change_is_noticed_and_dated(after, direction):
+    source = random.Random(1)
+    detector = DriftDetector()
+    assert fed(detector, passes(source, 0.9, 2_000)) is None
+    case, change = fed(detector, passes(source, after, 1_000), start=2_000)
+    assert change.direction == direction
+    assert 2_000 < case < 2_400
+    assert abs(change.since_s / 86.4 - 2_000) < 50
+    assert change.before == pytest.approx(0.9, abs=0.03)
+    assert change.after == pytest.approx(after, abs=0.15)
+
+
+def test_after_a_change_the_new_level_is_usual():
+    source = random.Random(2)
+    detector = DriftDetector()
+    fed(detector, passes(source, 0.9, 2_000))
+    case, _ = fed(detector, passes(source, 0.5, 500), start=2_000)
+    assert not detector.is_watching
+    assert fed(detector, passes(source, 0.5, 3_000), start=case) is None
+    assert detector.baseline_mean == pytest.approx(0.5, abs=0.05)
+
+
+def test_a_level_that_stays_raises_no_alarm():
+    for seed in range(8):
+        source = random.Random(seed)
+        assert fed(DriftDetector(), passes(source, source.choice((0.5, 0.9, 0.99, 1.0)), 3_000)) is None
+
+
+def test_the_capital_that_is_staked_is_the_time_that_passes():
+    # However often somebody looks: ten times as many values in the same time bring no more capital.
+    staked = []
+    for rate in (100, 1_000):
+        detector = DriftDetector(lower=0.5, upper=0.5, size=0)
+        for case in range(rate + 1):
+            detector.add(0.5, case * 86_400 / rate)  # at the bound itself bets neither gain nor lose
+        staked.append(detector.fell.capital[0])
+    assert staked == pytest.approx([1.0, 1.0])
+
+
+def test_values_out_of_order_bring_no_time():
+    detector = DriftDetector(lower=0.5, upper=0.5, size=0)
+    for at_s in (0.0, 86_400.0, 0.0, 86_400.0, 0.0):
+        detector.add(0.5, at_s)
+    assert detector.fell.capital[0] == pytest.approx(1.0)
+
+
+def test_amounts_of_any_size_are_watched_by_their_ranks():
+    source = random.Random(3)
+    detector = DriftDetector(low=0.0, high=None)
+    assert fed(detector, [source.lognormvariate(0, 1) for _ in range(2_500)]) is None
+    assert detector.add(1e130, 2_500 * 86.4, share=0.5) is None  # one value cannot show anything
+    found = fed(detector, [3.0 * source.lognormvariate(0, 1) for _ in range(500)], start=2_501)
+    assert found is not None
+    assert found[1].direction == "rose"
+
+
+def test_the_state_survives_being_written():
+    source = random.Random(4)
+    values = [*passes(source, 0.9, 1_800), *passes(source, 0.5, 300)]
+    whole = fed(DriftDetector(), values)
+    detector = DriftDetector()
+    for case, value in enumerate(values):
+        detector = msgspec.json.decode(msgspec.json.encode(detector), type=DriftDetector)
+        change = detector.add(value, case * 86_400 / 1_000, share=0.5)
+        if change is not None:
+            break
+    assert (case, change) == whole
+
+
+def test_bounds_of_the_baseline_are_gaffkes():
+    detector = DriftDetector(size=100)
+    values = [0.2, 0.4] * 50
+    fed(detector, values)
+    alpha = 0.01 * 0.5 / 2 * 100 / 200
+    assert detector.lower == pytest.approx(weighted_mean_bound(values, lowest=0.0, alpha=alpha))
+    assert detector.upper == pytest.approx(
+        1 - weighted_mean_bound([1 - each for each in values], lowest=0.0, alpha=alpha)
+    )
+
+
+def test_a_baseline_of_another_origin():
+    source = random.Random(5)
+    detector = DriftDetector()
+    detector.learn(passes(source, 0.9, 500), share=0.5)
+    assert detector.is_watching
+    case, change = fed(detector, passes(source, 0.5, 200))
+    assert change.direction == "fell"
+    assert case < 120
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_no_number_is_refused(value):
+    with pytest.raises(ValueError, match="finite"):
+        DriftDetector().add(value, 0.0)
