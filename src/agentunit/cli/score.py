@@ -365,6 +365,8 @@ def score_stored_run(
             progress.clear()
             say_stopped("the scores so far are kept with the run; the same command goes on")
             raise click.exceptions.Exit(_INTERRUPTED) from None
+        except StoreError as error:
+            raise InputFailure(f"{error}; the scores so far are kept, and the same command goes on") from None
         finally:
             progress.clear()
         scored = run_from_store(store, header.id)
@@ -421,7 +423,7 @@ def _print(
     summary: RunSummary, metrics: Sequence[Any], out: str | None, errors_file: str | None, files: Sequence[str]
 ) -> None:
     if summary.n_cases == 0 and not summary.n_input_errors:
-        click.echo(f"nothing to score: {', '.join(files)} holds no records", err=True)
+        click.echo(printable_line(f"nothing to score: {', '.join(files)} holds no records"), err=True)
         return
     steps = []
     if summary.n_input_errors and errors_file:
