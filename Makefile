@@ -17,7 +17,7 @@ ENVIRONMENTS := $(NAMES:%=$(FRAMEWORKS)/%/.ready)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .PRECIOUS: $(OPTIONAL)/%/.ready
-.PHONY: help demo large test lint unit frameworks optional docs api site viewer validity bench clean
+.PHONY: help demo large test lint unit frameworks optional docs api site viewer validity bench torture clean
 .PHONY: lock oldest newest audit release mutants
 
 help:
@@ -38,6 +38,7 @@ help:
 	@echo "make audit      known vulnerabilities, risky code, workflows and metadata; what needs an index is skipped without one"
 	@echo "make mutants    change the code in small ways and see whether tests notice (ARGS='--minutes 20 --seed 1')"
 	@echo "make release    build wheels, source distributions and bills of materials twice, try them, and stop before uploading"
+	@echo "make torture    kill it, fill its disk, feed it garbage: what is lost? (12 minutes; FULL=1: hours; writes docs/reliability.md)"
 	@echo "make clean      remove the virtual environment and caches"
 
 demo: $(VENV)/.base
@@ -108,6 +109,9 @@ validity: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.$(BENCH) $(ARGS)
+
+torture: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.torture $(if $(FULL),--full) $(ARGS)
 
 clean:
 	rm -rf $(VENV) $(FRAMEWORKS) $(OPTIONAL) $(TOOLS) $(BUILD) .venv-bounds build dist .bench .mypy_cache .ruff_cache .pytest_cache .hypothesis

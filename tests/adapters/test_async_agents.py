@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import itertools
 import logging
 import signal
@@ -270,6 +271,35 @@ def test_only_the_case_that_blocks_pays_for_it():
         return results
 
     assert [result.failure for result in asyncio.run(go())] == [None, "timeout", None]
+
+
+@needs_alarm
+def test_neighbors_of_a_case_that_blocks_get_the_lost_time_back():
+    async def agent(query, trace):
+        await asyncio.sleep(0)
+        if query == "block":
+            time.sleep(60)
+        await asyncio.sleep(0.02)
+        return query
+
+    async def go():
+        called = as_agent(agent)
+        # All have the same time, which the one that blocks uses up for all.
+        cases = [DatasetCase(query, query) for query in ("fine", "block", "too")]
+        results = await asyncio.gather(*(called.run(case, timeout_s=1.5) for case in cases))
+        await called.close()
+        return results
+
+    assert [result.failure for result in asyncio.run(go())] == [None, "timeout", None]
+
+
+def test_what_ends_a_generator_fails_its_case_and_is_not_logged(ask, caplog):
+    async def agent(query):
+        raise GeneratorExit
+
+    assert ask(agent).failure == "raised"
+    gc.collect()
+    assert caplog.records == []
 
 
 @needs_alarm

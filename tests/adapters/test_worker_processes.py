@@ -98,9 +98,10 @@ def test_a_generator_that_hangs_keeps_its_pieces(ask):
         (lambda: os.kill(os.getpid(), signal.SIGSEGV), "signal SIGSEGV"),
         (lambda: ctypes.string_at(0), "signal SIGSEGV"),
         (lambda: os.kill(os.getpid(), signal.SIGKILL), "signal SIGKILL (often: the system ran out of memory)"),
+        (lambda: os.kill(os.getpid(), signal.SIGTERM), "signal SIGTERM"),
         (os.abort, "signal SIGABRT"),
     ],
-    ids=["exit 7", "exit 0", "SIGSEGV", "null pointer", "SIGKILL", "abort"],
+    ids=["exit 7", "exit 0", "SIGSEGV", "null pointer", "SIGKILL", "SIGTERM", "abort"],
 )
 def test_an_agent_that_dies_says_how(ask, end, said):
     def agent(query, trace):
@@ -113,6 +114,23 @@ def test_an_agent_that_dies_says_how(ask, end, said):
     assert result.outcome.error == f"the agent's process died ({said})"
     assert [event.type for event in result.trace.events] == ["before"]
     assert result.trace.metadata["stdout"] == "last words\n"
+
+
+def test_a_worker_that_was_sent_sigterm_without_a_timeout_is_not_used_again():
+    def agent(query):
+        if query == "end":
+            os.kill(os.getpid(), signal.SIGTERM)
+        return query
+
+    async def go():
+        called = CallableAgent(agent, workers=1, isolation="process")
+        results = [await called.run(DatasetCase(query, query)) for query in ("first", "end", "last")]
+        await called.close()
+        return results
+
+    first, end, last = asyncio.run(asyncio.wait_for(go(), 60))
+    assert (first.failure, end.failure, last.failure) == (None, "died", None)
+    assert last.outcome.output == "last"
 
 
 def test_an_agent_that_closes_every_file_is_replaced():

@@ -463,3 +463,10 @@ def test_a_promoted_case_can_be_promoted_again(call, run_id):
         store.add_record(header.id, 0, 0, Record(case, TraceLog(), Outcome(output="Nice")), failed=False, elapsed_s=0.1)
     call(promote, "later", "q1", "--to", "again.jsonl")
     assert lines("again.jsonl")[0]["metadata"]["promoted_from"] == {"run": header.id, "output": "Nice", "scores": {}}
+
+
+def test_the_name_of_a_folder_says_nothing_to_a_ci_log(invoke):
+    result = invoke("init", "a\n::error::x")
+    assert result.exit_code == 0, result.output
+    assert not [line for line in result.stdout.splitlines() if line.startswith("::")]
+    assert (Path("a\n::error::x") / "suite.py").exists()

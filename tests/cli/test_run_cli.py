@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from viewer_client import report_text
 
+from agentunit.store.schema import StoreError
 from agentunit.store.sqlite import Store
 
 SUITE = """
@@ -513,6 +514,82 @@ def test_what_an_agent_leaves_behind_does_not_change_the_exit_code(agent, tmp_pa
     assert "FAIL: exact_match >= 1" in ran.stdout
     with Store(tmp_path / ".agentunit/runs.db") as store:
         assert store.find_run("last").status == "finished"
+
+
+def test_a_folder_that_an_agent_removes_under_the_run_does_not_cost_the_verdict(tmp_path):
+    suite = """
+import os
+from agentunit import Suite
+
+def agent(query):
+    os.makedirs("gone", exist_ok=True)
+    os.chdir("gone")
+    os.rmdir(os.getcwd())
+    return query
+
+suite = Suite([{"id": "a", "query": "q", "expected_output": "q"}], agent, metrics=["exact_match"], isolation="thread")
+"""
+    (tmp_path / "suite.py").write_text(suite)
+    ran = agentunit("run", "suite.py", cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    assert "exact_match" in ran.stdout
+
+
+def test_an_agent_that_breaks_the_process_it_shares_is_no_failed_gate_and_costs_no_finished_case(tmp_path):
+    suite = """
+import builtins
+from agentunit import Suite
+
+def broken(*arguments):
+    raise RuntimeError("patched")
+
+def agent(query):
+    if query == "2":
+        builtins.isinstance = builtins.len = builtins.open = broken
+    return query
+
+cases = [{"id": f"q{n}", "query": str(n), "expected_output": str(n)} for n in range(4)]
+suite = Suite(cases, agent, metrics=["exact_match"], isolation="thread", concurrency=1)
+"""
+    (tmp_path / "suite.py").write_text(suite)
+    ran = agentunit("run", "suite.py", cwd=tmp_path)
+    assert ran.returncode == 3, ran.stderr
+    with Store(tmp_path / ".agentunit/runs.db") as store:
+        assert [each.case_id for each in store.records(store.find_run("last").id)][:2] == ["q0", "q1"]
+
+
+def test_a_full_disk_while_scoring_says_what_is_kept_and_how_to_go_on(invoke, monkeypatch):
+    def is_full(*arguments, **options):
+        raise StoreError("runs.db cannot be written: database or disk is full")
+
+    monkeypatch.setattr("agentunit.cli.run.score_run", is_full)
+    monkeypatch.setattr("agentunit.cli.score.score_run", is_full)
+    write_suite(["a", "b"])
+    result = invoke("run", "suite.py")
+    assert result.exit_code == 3
+    assert "disk is full; every case is recorded, the scores so far are kept" in result.stderr
+    result = invoke("score", "last", "--metrics", "response_time")
+    assert result.exit_code == 3
+    assert "disk is full; the scores so far are kept, and the same command goes on" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["run", "a\n::error::x"], ["run", "\x1b[2Jx"], ["score", "x\n::error::y", "--jobs", "\x1b[2J"], ["a\n::error::x"]],
+)
+def test_usage_errors_say_nothing_that_a_terminal_or_a_ci_log_obeys(words, tmp_path):
+    ran = agentunit(*words, cwd=tmp_path)
+    assert ran.returncode in (2, 3)
+    assert "\x1b" not in ran.stderr
+    assert not [line for line in ran.stderr.splitlines() if line.startswith("::")]
+
+
+def test_arguments_that_are_not_utf8_are_told_in_a_line(tmp_path):
+    for verb in ("run", "score", "show", "convert", "import", "metrics"):
+        ran = agentunit(verb, b"\xff\xfe", cwd=tmp_path)
+        assert ran.returncode in (2, 3), ran.stderr
+        assert "Error: " in ran.stderr
+        assert "AGENTUNIT_TRACEBACK" not in ran.stderr
 
 
 def test_the_verdict_holds_when_nobody_reads_it(tmp_path):

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import gzip
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -68,12 +70,49 @@ def test_a_run_that_is_there_already_is_not_overwritten(store: Store, run: str, 
     assert len(store.runs()) == 2
 
 
+def test_of_two_that_import_the_same_run_one_is_told_so(
+    store: Store, run: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    export_run(store, run, tmp_path / "main.json")
+    together = threading.Barrier(2)
+
+    def read_together(path: Path) -> object:
+        read = read_portable(path)
+        together.wait(60)
+        return read
+
+    monkeypatch.setattr("agentunit.store.portable.read_portable", read_together)
+
+    def take_in(number: int) -> str:
+        with Store(tmp_path / "elsewhere.db") as elsewhere:
+            try:
+                return import_run(elsewhere, tmp_path / "main.json").id
+            except StoreError as error:
+                return str(error)
+
+    Store(tmp_path / "elsewhere.db").close()
+    with ThreadPoolExecutor(2) as pool:
+        found = sorted(pool.map(take_in, range(2)), key=len)
+    assert found[0] == run
+    assert "already; import it under another id" in found[1]
+
+
+def test_levels_without_end_in_a_case_are_not_readable(store: Store, run: str, tmp_path: Path) -> None:
+    export_run(store, run, tmp_path / "main.json")
+    lines = (tmp_path / "main.json").read_bytes().splitlines()
+    lines[1] = b'{"position": 0, "x": ' + b"[" * 20_000
+    (tmp_path / "deep.json").write_bytes(b"\n".join(lines))
+    with Store(tmp_path / "elsewhere.db") as elsewhere, pytest.raises(StoreError, match="line 2: not readable"):
+        import_run(elsewhere, tmp_path / "deep.json")
+
+
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
         (b"", "is not an exported run"),
         (b'{"case": {"id": "q1"}}\n', "is not an exported run"),
         (b"\x1f\x8b broken", "is not an exported run"),
+        (b'{"agentunit_run": 1, "header": {"settings": ' + b'{"a":' * 20_000, "is not an exported run"),
     ],
 )
 def test_what_is_no_exported_run_is_refused(tmp_path: Path, content: bytes, reason: str) -> None:

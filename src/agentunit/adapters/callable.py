@@ -156,7 +156,10 @@ class AsyncCalls:
         protect(task, run)
         try:
             await asyncio.wait({task}, timeout=timeout_s)
-            elapsed_s = call.elapsed_s or 0.0
+            while not task.done() and not run.times_held_up and (left_s := run.time_left_s() or 0.0) > 0:
+                # Others held up the loop, and with it this case.
+                await asyncio.wait({task}, timeout=left_s)
+            elapsed_s = (call.elapsed_s or 0.0) - run.lost_s
             if timeout_s is not None and (not task.done() or run.times_held_up or elapsed_s > timeout_s):
                 await _end({task, *run.tasks}, context, run.answer)
                 call.timed_out(timeout_s, _place_stopped(run), _why(task, run))
@@ -166,6 +169,8 @@ class AsyncCalls:
                 place = _place_stopped(run)
                 where = f" ({place})" if place else ""
                 call.fail("raised", f"CancelledError: the agent cancelled the task it runs in{where}")
+            elif call.failure is None and (error := task.exception()) is not None:
+                call.raised(error)
         except BaseException:
             # The run itself is being stopped.
             await _end({task, *run.tasks}, context, run.answer)

@@ -47,18 +47,24 @@ class LoopTrespass(RuntimeError):
 class GuardedRun:
     """One asynchronous case: its deadline, its tasks, what the agent handed back, and how it was interrupted.
 
-    ``trespass`` says what the agent did to the loop that it shares with the run.
+    ``trespass`` says what the agent did to the loop that it shares with the run. ``lost_s`` is how long the code of
+    others kept the loop from turning: that is not this case's time, and its deadline comes as much later.
     """
 
-    __slots__ = ("__weakref__", "answer", "deadline", "stopped_by", "tasks", "times_held_up", "trespass")
+    __slots__ = ("__weakref__", "answer", "deadline", "lost_s", "stopped_by", "tasks", "times_held_up", "trespass")
 
     def __init__(self, timeout_s: float | None) -> None:
         self.deadline = None if timeout_s is None else time.monotonic() + timeout_s
         self.tasks: weakref.WeakSet[asyncio.Task[Any]] = weakref.WeakSet()
         self.times_held_up = 0
+        self.lost_s = 0.0
         self.answer: Any = None
         self.stopped_by: BaseException | None = None
         self.trespass: str | None = None
+
+    def time_left_s(self) -> float | None:
+        """How long until the deadline as it is by now."""
+        return None if self.deadline is None else self.deadline - time.monotonic()
 
     def refuse(self, sentence: str) -> NoReturn:
         """Raise an error in the agent's code; the case fails even if the agent catches it."""
@@ -75,7 +81,9 @@ class LoopGuard:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._n_runs = 0
-        self._n_deadlines = 0
+        # The cases with a deadline, and those whose code was seen while the loop did not turn.
+        self._timed: set[GuardedRun] = set()
+        self._holding: set[GuardedRun] = set()
         self._factory: Any = None
         self._tick: asyncio.TimerHandle | None = None
         self._ticked_at = 0.0
@@ -92,8 +100,8 @@ class LoopGuard:
             self._guard_stop()
             _show_own_tasks(+1)
         if run.deadline is not None:
-            self._n_deadlines += 1
-            if self._n_deadlines == 1:
+            self._timed.add(run)
+            if len(self._timed) == 1:
                 self._start_alarm()
 
     def leave(self, run: GuardedRun) -> None:
@@ -102,8 +110,8 @@ class LoopGuard:
             sys.settrace(self._trace_before)
             self._trace_before = None
         if run.deadline is not None:
-            self._n_deadlines -= 1
-            if self._n_deadlines == 0:
+            self._timed.discard(run)
+            if not self._timed:
                 self._stop_alarm()
         self._n_runs -= 1
         if self._n_runs == 0:
@@ -142,6 +150,8 @@ class LoopGuard:
             return
         signal.signal(signal.SIGALRM, self._on_alarm)
         signal.setitimer(signal.ITIMER_REAL, _LOOK_EVERY_S, _LOOK_EVERY_S)
+        self._ticked_at = time.monotonic()
+        self._holding.clear()
         self._on_tick()
 
     def _stop_alarm(self) -> None:
@@ -155,15 +165,24 @@ class LoopGuard:
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
 
     def _on_tick(self) -> None:
-        self._ticked_at = time.monotonic()
+        # Before the timeouts that have come meanwhile: they are due later than this was.
+        now = time.monotonic()
+        lost_s = now - self._ticked_at - _LOOK_EVERY_S
+        if lost_s > _LOOKS * _LOOK_EVERY_S:
+            for run in self._timed - self._holding:
+                run.lost_s += lost_s
+                run.deadline = None if run.deadline is None else run.deadline + lost_s
+        self._holding.clear()
+        self._ticked_at = now
         self._tick = self._loop.call_later(_LOOK_EVERY_S, self._on_tick)
 
     def _on_alarm(self, signum: int, frame: FrameType | None) -> None:
         # A handler runs in the context of the code it interrupts, and so knows whose code that is.
         run, now = current_run.get(), time.monotonic()
-        if run is None or run.deadline is None or now < run.deadline:
+        if run is None or now - self._ticked_at <= _LOOKS * _LOOK_EVERY_S:
             return
-        if now - self._ticked_at > _LOOKS * _LOOK_EVERY_S:
+        self._holding.add(run)
+        if run.deadline is not None and now >= run.deadline:
             run.times_held_up += 1
             if run.times_held_up > _POLITE_TIMES:
                 self._trace_before = self._trace_before or sys.gettrace()

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from agentunit.reports.printable import printable_line
+from agentunit.reports.printable import printable, printable_line
 from agentunit.traces.collector.forward import Forwarder
 from agentunit.traces.collector.receiver import Receiver
 from agentunit.traces.collector.recorder import TraceRecorder
@@ -116,7 +116,7 @@ class Session(NamedTuple):
     def introduce(self, out: str, host: str, mask: bool) -> None:
         """Print where to send spans, and what is not as it could be."""
         address = self.receiver.address
-        click.echo(f"listening on {address}, writing to {out} (Ctrl-C ends it). In the agent's process set:")
+        click.echo(printable(f"listening on {address}, writing to {out} (Ctrl-C ends it). In the agent's process set:"))
         click.echo(f"  OTEL_EXPORTER_OTLP_ENDPOINT={address}")
         click.echo(f"  OTEL_EXPORTER_OTLP_PROTOCOL={'http/protobuf' if protobuf_installed() else 'http/json'}")
         if self.receiver.grpc_address is not None:
@@ -187,7 +187,7 @@ class Session(NamedTuple):
         """Print what came of it and what to do next; returns how many traces are still open."""
         written, counts, n_open = self.recorder.counts, self.receiver.counts, self.spool.n_open()
         anew = f", {written.rewritten:,} written again" if written.rewritten else ""
-        click.echo(f"{written.written:,} traces written to {out}{anew}; {counts.spans:,} spans received")
+        click.echo(printable(f"{written.written:,} traces written to {out}{anew}; {counts.spans:,} spans received"))
         for count, line in (
             (counts.logs, "{:,} log records joined them"),
             (counts.replaced_spans, "{:,} spans came again with other content: the newer ones were kept"),
@@ -215,7 +215,7 @@ class Session(NamedTuple):
 
             FollowScreen(self.scoring.follower.info, self.scoring.mask).show(self.scoring.snapshot, last=True)
         elif written.written or written.rewritten:
-            click.echo(f"next: agentunit score {shlex.quote(out)}")
+            click.echo(printable(f"next: agentunit score {shlex.quote(out)}"))
         elif counts.unserved_grpc and not counts.requests:
             click.echo(
                 f"nothing could be read: gRPC exporters connected {counts.unserved_grpc:,} times (see above what to do)"

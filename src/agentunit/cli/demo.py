@@ -16,6 +16,7 @@ from agentunit.metrics.base import describe
 from agentunit.metrics.parameters import kept_here
 from agentunit.metrics.registry import resolve_metrics
 from agentunit.reports.console import Terminal, print_run
+from agentunit.reports.printable import printable
 
 _METRICS = (
     "task_success",
@@ -78,4 +79,4 @@ def _save(path: str) -> None:
         target.write_bytes(b"\n".join(lines) + b"\n")
     except OSError as error:
         raise InputFailure(f"cannot write {path}: {(error.strerror or str(error)).lower()}") from None
-    click.echo(f"{len(lines)} records in {path}   next: agentunit score {path}")
+    click.echo(printable(f"{len(lines)} records in {path}   next: agentunit score {path}"))

@@ -21,6 +21,7 @@ from agentunit.cli.references import unreadable_runs_fail
 from agentunit.core.codec import RecordError, decode_record
 from agentunit.core.results import encode_json
 from agentunit.reports.figures import counted
+from agentunit.reports.printable import printable
 from agentunit.store.erasure import Erasure, Whom, whom
 from agentunit.store.opening import shown_address
 from agentunit.store.schema import StoreError
@@ -50,7 +51,7 @@ def erase(wanted: str, files: Sequence[str], store_path: str, *, as_json: bool) 
     click.echo(f"erased {_spoken(erased)} of {shown_address(store_path)}")
     for name, n_gone in in_files.items():
         gone = f"removed {name}, which was made of a run: make it again" if n_gone is None else ""
-        click.echo(gone or f"erased {counted(n_gone or 0, 'record')} of {name}")
+        click.echo(printable(gone or f"erased {counted(n_gone or 0, 'record')} of {name}"))
     if n_replies:
         click.echo(f"cleared the judge's cache ({counted(n_replies, 'reply', 'replies')}), which may have quoted it")
 

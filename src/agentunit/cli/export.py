@@ -20,6 +20,7 @@ from agentunit.engine.decision import Unsure, count_unsure, decide_run, stored_m
 from agentunit.engine.scored_run import ScoredRun
 from agentunit.engine.slices import slices_of_comparison, slices_of_run
 from agentunit.reports.figures import counted_cases
+from agentunit.reports.printable import printable
 from agentunit.reports.reported_run import ReportedRun
 from agentunit.reports.reporters import (
     PORTABLE,
@@ -133,7 +134,7 @@ def export(
                     _decide(reported, old, runs[0].baseline_label, gates, on, by, unsure, alpha, pairs)
                 written = reporter.write(runs[0], target)
     if target != STDOUT:
-        click.echo(f"{target}: {written}")
+        click.echo(printable(f"{target}: {written}"))
 
 
 def _decide(

@@ -11,6 +11,7 @@ import click
 
 from agentunit.cli.options import InputFailure
 from agentunit.installation import remote_install_command
+from agentunit.reports.printable import printable
 
 _SUITES = ("suite.py", "suite.yaml", "suite.yml")
 _WORKFLOW = Path(".github", "workflows", "agentunit.yml")
@@ -71,12 +72,12 @@ def init(folder: Path, as_yaml: bool, ci: bool) -> None:
         raise InputFailure(f"cannot write {error.filename}: {(error.strerror or str(error)).lower()}") from None
     width = max(len(str(folder)) + 16, *(len(str(path)) + 2 for path in written))
     for path, meaning in written.items():
-        click.echo(f"wrote {path!s:<{width}} {meaning}")
+        click.echo(printable(f"wrote {path!s:<{width}} {meaning}"))
     if ignoring is not None:
-        click.echo(f"added {_IGNORED} to {ignoring}, so that runs stay out of git")
+        click.echo(printable(f"added {_IGNORED} to {ignoring}, so that runs stay out of git"))
     if ci:
         click.echo(f"check its Install step, which says: {install}")
-    click.echo(f"next: agentunit run {shlex.quote(str(suite))}")
+    click.echo(printable(f"next: agentunit run {shlex.quote(str(suite))}"))
 
 
 def keep_runs_out_of_git(folder: Path) -> Path | None:

@@ -9,7 +9,7 @@ import sys
 from contextlib import suppress
 from difflib import get_close_matches
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -120,11 +120,34 @@ def main() -> None:
         # A terminal or pipe that cannot show an arrow gets a question mark, not a traceback.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
+    shows_traceback = bool(os.environ.get("AGENTUNIT_TRACEBACK"))
     try:
         code = _run_verb()
     except KeyboardInterrupt:  # pressed again while the first one was being answered
         code = EXIT_STOPPED
-    end_process(code)
+    except BaseException:
+        if shows_traceback:
+            raise
+        _leave_broken_process()
+    try:
+        end_process(code)
+    except SystemExit:
+        raise
+    except BaseException:  # noqa: BLE001 - the same
+        os._exit(code)
+
+
+def _leave_broken_process() -> NoReturn:
+    """Leave where an agent in this process broke what errors are told with, builtins for example.
+
+    Python would leave with 1, as a failed gate does. Nothing is called here that is written in Python.
+    """
+    try:
+        os.write(
+            2, b"Error: the agent broke the process that it shares with the run (isolation: process keeps it apart)\n"
+        )
+    finally:
+        os._exit(EXIT_ERRORS)
 
 
 def _run_verb() -> int:
@@ -136,17 +159,24 @@ def _run_verb() -> int:
         error.show()
         return EXIT_USAGE
     except click.ClickException as error:
+        from agentunit.reports.printable import printable
+
+        # A message quotes what stood on the command line or in a file, which a terminal and a CI log must not obey.
+        vars(error).update(message=printable(error.message))
         error.show()
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         click.echo("stopped", err=True)
         return EXIT_STOPPED
     except OSError as error:
+        from agentunit.reports.printable import printable_line
+
         forget_output()
         where = f"{error.filename}: " if error.filename else ""
+        message = printable_line(f"{where}{(error.strerror or str(error)).lower()}")
         # A terminal that was closed cannot be written to either.
         with suppress(OSError):
-            click.echo(f"Error: {where}{(error.strerror or str(error)).lower()}", err=True)
+            click.echo(f"Error: {message}", err=True)
         # A verdict that could not be printed is still the verdict.
         return remembered_exit_code(EXIT_ERRORS)
     except BaseException as error:
@@ -155,9 +185,18 @@ def _run_verb() -> int:
             raise
         from agentunit.reports.printable import printable_line
 
+        if _is_store_error(error):
+            click.echo(f"Error: {printable_line(str(error))}", err=True)
+            return EXIT_ERRORS
         message = printable_line(f"{type(error).__name__}: {error}")
         click.echo(f"Error: {message} (AGENTUNIT_TRACEBACK=1 shows where)", err=True)
         return EXIT_ERRORS
+
+
+def _is_store_error(error: BaseException) -> bool:
+    """Whether the store could not be used, by a full disk for example. Who did not load it did not raise its error."""
+    store = sys.modules.get("agentunit.store.schema")
+    return store is not None and isinstance(error, store.StoreError)
 
 
 def _output_closed(verb: str) -> click.exceptions.Exit:

@@ -22,7 +22,7 @@ from agentunit.core.records import Record
 from agentunit.datasets.readers import DatasetError, load_dataset
 from agentunit.metrics.base import MetricInfo
 from agentunit.reports.case_view import worst_repeat
-from agentunit.reports.printable import printable_line
+from agentunit.reports.printable import printable, printable_line
 from agentunit.reports.reported_run import ReportedCase, ReportedRun
 
 
@@ -59,16 +59,15 @@ def promote(
         _expect(cases[0], expected)
     n_now = append_cases(Path(target), cases)
     names = printable_line(", ".join(case.id for case in cases))
-    click.echo(f"added {names} to {target} ({n_now} case{'' if n_now == 1 else 's'} now)")
+    shown = printable_line(target)
+    click.echo(f"added {names} to {shown} ({n_now} case{'' if n_now == 1 else 's'} now)")
     for case in cases:
         has_script = user_kind(case) == "script"
         if case.expected_output is None and not (has_script and script_of(case)[-1].expected_output is not None):
-            click.echo(
-                f"{printable_line(case.id)} has no expected output yet: its line in {target} is the place for it"
-            )
+            click.echo(f"{printable_line(case.id)} has no expected output yet: its line in {shown} is the place for it")
     suite = reported.run.header.settings.get("suite")
     known = shlex.quote(suite) if isinstance(suite, str) and not reported.run.header.is_foreign else "SUITE"
-    click.echo(f"next: agentunit run {known}   if its dataset is {target}")
+    click.echo(printable(f"next: agentunit run {known}   if its dataset is {target}"))
 
 
 def _expect(case: DatasetCase, expected: str) -> None:

@@ -462,6 +462,9 @@ def score_with_progress(
         progress.clear()
         say_stopped("every case is recorded, and the scores so far are kept", again)
         raise click.exceptions.Exit(EXIT_STOPPED) from None
+    except StoreError as error:
+        kept = f"every case is recorded, the scores so far are kept, and '{again}' goes on"
+        raise InputFailure(f"{error}; {kept}") from None
     finally:
         progress.clear()
 

@@ -61,7 +61,7 @@ from agentunit.engine.slices import Slices, slices_of_run
 from agentunit.engine.suspects.tool_marks import Mark
 from agentunit.metrics.base import describe
 from agentunit.reports.console import Terminal, error_line, print_causes, print_next, print_run
-from agentunit.reports.printable import printable_json, printable_line
+from agentunit.reports.printable import printable_json, printable_line, show_command
 from agentunit.reports.progress import Progress
 from agentunit.reports.reported_run import Mask, ReportedRun
 from agentunit.reports.slice_table import print_slices
@@ -365,6 +365,8 @@ def score_stored_run(
             progress.clear()
             say_stopped("the scores so far are kept with the run; the same command goes on")
             raise click.exceptions.Exit(_INTERRUPTED) from None
+        except StoreError as error:
+            raise InputFailure(f"{error}; the scores so far are kept, and the same command goes on") from None
         finally:
             progress.clear()
         scored = run_from_store(store, header.id)
@@ -421,7 +423,7 @@ def _print(
     summary: RunSummary, metrics: Sequence[Any], out: str | None, errors_file: str | None, files: Sequence[str]
 ) -> None:
     if summary.n_cases == 0 and not summary.n_input_errors:
-        click.echo(f"nothing to score: {', '.join(files)} holds no records", err=True)
+        click.echo(printable_line(f"nothing to score: {', '.join(files)} holds no records"), err=True)
         return
     steps = []
     if summary.n_input_errors and errors_file:
@@ -431,7 +433,7 @@ def _print(
     elif out and out != STDIN:
         steps.append(f"every case's scores are in {out}")
     elif worst := _worst_case(summary, metrics) if len(files) == 1 and os.path.exists(files[0]) else None:
-        steps.append(shlex.join(["agentunit", "show", files[0], printable_line(worst)]))
+        steps.append(show_command(files[0], worst))
     elif summary.n_cases and not out:
         steps.append("agentunit score … --out scores.jsonl keeps every case's scores")
     if informational := [row.metric for row in summary.metrics if row.status == "informational"]:

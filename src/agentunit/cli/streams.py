@@ -32,8 +32,10 @@ def remembered_exit_code(otherwise: int) -> int:
 def output_to_stderr() -> Iterator[None]:
     """For code of a user's: what it and its child processes print goes to standard error, not between our lines.
 
-    Afterwards both streams are as they were, also when that code closed them or put a file in their place.
+    Afterwards both streams are as they were, also when that code closed them or put a file in their place; and so is
+    the current folder, which paths on the command line are relative to.
     """
+    folder = _current_folder()
     names = {1: "stdout", 2: "stderr"}
     streams = {name: getattr(sys, name) for name in names.values()}
     flush_output()
@@ -56,6 +58,16 @@ def output_to_stderr() -> Iterator[None]:
             os.close(copy)
         for number, name in names.items():
             setattr(sys, name, _reopened(streams[name], number))
+        if folder is not None:
+            with suppress(OSError):
+                os.chdir(folder)
+
+
+def _current_folder() -> str | None:
+    try:
+        return os.getcwd()
+    except OSError:  # it was removed
+        return None
 
 
 def _reopened(stream: Any, number: int) -> Any:

@@ -22,6 +22,7 @@ from agentunit.cli.options import (
 )
 from agentunit.cli.references import names_traces, unreadable_runs_fail
 from agentunit.cli.taken_in import run_of_traces
+from agentunit.reports.printable import printable
 from agentunit.store.schema import StoreError
 from agentunit.traces.remote import is_file
 from agentunit.viewer.api import Api
@@ -161,7 +162,7 @@ def _write_bundle(library: Library, folder: str, pair: tuple[str, str] | None, *
     if not library.headers():
         raise InputFailure(f"{library.shown_address} holds no runs yet")
     written = write_bundle(library, Path(folder), pair=pair, personal=unmasked)
-    click.echo(f"{folder}: {written}   to look at it: python -m http.server --directory {folder}")
+    click.echo(printable(f"{folder}: {written}   to look at it: python -m http.server --directory {folder}"))
 
 
 def _user_name() -> str:

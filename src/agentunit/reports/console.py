@@ -32,7 +32,7 @@ from agentunit.reports.figures import (
 )
 from agentunit.reports.label_figures import LABELED_ROW, label_notes, labeled_cells
 from agentunit.reports.panel_view import describe_panel, panel_rows
-from agentunit.reports.printable import printable_line
+from agentunit.reports.printable import printable, printable_line
 from agentunit.reports.reported_run import resume_command
 from agentunit.store.opening import DEFAULT_PATH
 
@@ -79,8 +79,8 @@ def plain_table(*headings: str, right: Sequence[str] = (), fixed: Sequence[str] 
 
 
 def print_line(text: str, console: Console, style: str = "") -> None:
-    """Print a line of any length; nothing in it is markup."""
-    console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+    """Print a line of any length; nothing in it is markup, or obeyed by a terminal or a CI log."""
+    console.print(printable(text), style=style, markup=False, highlight=False, soft_wrap=True)
 
 
 def print_next(steps: Iterable[str], console: Console) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shlex
+from collections.abc import Sequence
 from typing import Any
 
 from agentunit.core.results import encode_json
@@ -10,6 +12,7 @@ from agentunit.core.results import encode_json
 # Whatever a terminal could obey instead of showing: C0 and C1 controls, and the marks that turn the direction of text.
 # Half surrogates are no characters at all and cannot be written.
 _NOT_SHOWN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
+_NOT_SHOWN_BEYOND_ASCII = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 _LINE_ENDS = re.compile("\r\n|[\r\u0085\u2028\u2029]")
 # XML 1.0 knows no control characters but these three, no half surrogates and no U+FFFE or U+FFFF.
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
@@ -52,12 +55,14 @@ def disarmed(text: str) -> str:
 
 
 def printable_json(value: Any) -> str:
-    """A value as JSON for standard output. Its line ends are escaped already; what is left is the hash.
+    """A value as JSON for standard output: the same data, with what a CI log or a terminal obeys escaped.
 
-    >>> printable_json({"answer": "##[error]"})
-    '{"answer":"\\\\u0023#[error]"}'
+    >>> print(printable_json({"answer": "##[error]"}), printable_json("\\x9b2J\\u202e"))
+    {"answer":"\\u0023#[error]"} "\\u009b2J\\u202e"
     """
-    return encode_json(value).decode().replace("##", "\\u0023#")
+    # JSON escapes plain controls and line ends already.
+    text = encode_json(value).decode().replace("##", "\\u0023#")
+    return text if text.isascii() else _NOT_SHOWN_BEYOND_ASCII.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def printable_line(text: str, most: int | None = None) -> str:
@@ -70,6 +75,20 @@ def printable_line(text: str, most: int | None = None) -> str:
     if most is not None and len(line) > most:
         return line[: max(0, most - 1)] + "…"
     return line
+
+
+def show_command(reference: str, case_id: str, *, repeat: int | None = None, more: Sequence[str] = ()) -> str:
+    """The command that shows a case of a run or file. ``repeat`` counts from 0; without it the worst is shown.
+
+    >>> show_command("a.jsonl", "desk-016", repeat=1), show_command("a.jsonl", "-7")
+    ('agentunit show a.jsonl desk-016 --repeat 2', 'agentunit show -- a.jsonl -7')
+    """
+    options = [*(() if repeat is None else ("--repeat", str(repeat + 1))), *more]
+    # The command finds an id by how it is printed, too.
+    words = [reference, printable_line(case_id)]
+    # What begins with a dash reads as an option.
+    words = [*options, "--", *words] if any(word.startswith("-") for word in words) else [*words, *options]
+    return shlex.join(["agentunit", "show", *words])
 
 
 def xml_safe(text: str) -> str:

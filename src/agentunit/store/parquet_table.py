@@ -194,7 +194,10 @@ def is_table_name(path: str | os.PathLike[str]) -> bool:
 
 def decode_facts(text: bytes) -> TableFacts:
     """The facts in a file's metadata; what is wrong with them is a ``ValueError``."""
-    facts = msgspec.json.decode(text, type=TableFacts)
+    try:
+        facts = msgspec.json.decode(text, type=TableFacts)
+    except RecursionError:
+        raise ValueError("its metadata has too many levels") from None
     if facts.score_table != TABLE_VERSION:
         upgrade = "; it was written by a newer AgentUnit: upgrade" if facts.score_table > TABLE_VERSION else ""
         raise ValueError(f"the version of a score table must be {TABLE_VERSION}; received {facts.score_table}{upgrade}")

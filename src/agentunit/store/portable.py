@@ -86,14 +86,17 @@ def import_run(store: RunStore, path: str | os.PathLike[str], *, run_id: str | N
     """Read a run back into a store, whole or not at all, under its own id or another."""
     header, cases = read_portable(path)
     wanted = run_id or header.id
-    if any(run.id == wanted for run in store.runs()):
-        raise StoreError(f"{store.address} holds run {wanted} already; import it under another id, or delete that one")
     if not _RUN_ID.fullmatch(wanted):
         raise StoreError(
             f"a run's id must be of letters, digits, '.', '_', '-'; received {wanted!r} (--as names another)"
         )
     try:
         with store.transaction():
+            # Asked within it: another process may be taking in the same file.
+            if any(run.id == wanted for run in store.runs()):
+                raise StoreError(
+                    f"{store.address} holds run {wanted} already; import it under another id, or delete that one"
+                )
             _take_in(store, header, wanted, cases)
     except RecordError as error:
         raise StoreError(f"{os.fspath(path)}: {error}") from None
@@ -163,7 +166,7 @@ def read_portable(path: str | os.PathLike[str]) -> tuple[RunHeader, Iterator[Por
     try:
         with open_binary(name) as raw:
             first = _header_decoder.decode(decompressed(raw).readline())
-    except (msgspec.DecodeError, UnicodeDecodeError, ZstandardMissing, *BROKEN_STREAM) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ZstandardMissing, *BROKEN_STREAM) as error:
         hint = "'agentunit export' writes one, 'agentunit score' reads traces"
         raise StoreError(f"{name} is not an exported run ({error}); {hint}") from None
     except OSError as error:
@@ -189,7 +192,7 @@ def _read_cases(name: str) -> Iterator[PortableCase]:
                 if not line:
                     return
                 case = _case_decoder.decode(line)
-            except (msgspec.DecodeError, UnicodeDecodeError, *BROKEN_STREAM) as error:
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, *BROKEN_STREAM) as error:
                 raise StoreError(f"{name}, line {number}: not readable ({error})") from None
             yield case
 

@@ -329,7 +329,10 @@ class Api:
     def _body(self, request: Request, kind: type[Any]) -> Any:
         if not self._can_label:
             raise ValueError("this viewer only shows: its runs cannot be labeled here")
-        return convert(json.decode(request.body), kind)
+        try:
+            return convert(json.decode(request.body), kind)
+        except RecursionError:
+            raise ValueError("the request has too many levels") from None
 
     def _mask(self, request: Request) -> Mask:
         return self.library.mask(request.personal)

@@ -1,0 +1,1 @@
+"""What is copied into a folder and run there by AgentUnit: hostile agents."""

@@ -1,0 +1,124 @@
+"""The torture finds what is lost, and says so; whether something is lost here is ``make torture``'s to say."""
+
+from __future__ import annotations
+
+import random
+import sys
+from pathlib import Path
+
+import pytest
+from benchmarks.torture import page
+from benchmarks.torture.children import Child, wait_for
+from benchmarks.torture.fuzz.mutate import mutated
+from benchmarks.torture.fuzz.targets import TARGETS, Target, prepare_folder
+from benchmarks.torture.ledger import Counts, Ledger, Lost, Skipped
+from benchmarks.torture.scenarios import Scenario
+from benchmarks.torture.strikes import kill, strike_often
+
+
+def ledger(**options: object) -> Ledger:
+    return Ledger(7, Counts.of(full=False), say=lambda line: None, **options)  # type: ignore[arg-type]
+
+
+def test_a_row_is_lost_by_a_loss_and_by_a_fault_of_the_torture_itself_but_not_by_what_is_missing() -> None:
+    kept = ledger()
+    for name, error in (("lost", Lost("a case")), ("broken", KeyError("x")), ("skipped", Skipped("no gRPC"))):
+        with kept.trying("kill -9", name):
+            raise error
+    with kept.trying("kill -9", "fine") as trial:
+        assert trial is not None
+        trial.times = 3
+    assert [row.tried for row in kept.failed] == ["lost", "broken"]
+    assert [row.tried for row in kept.passed] == ["fine"]
+    shown = page.table(kept)
+    assert "a case" in shown
+    assert "skipped: no gRPC" in shown
+
+
+def test_one_row_can_be_tried_alone_with_the_same_random_numbers() -> None:
+    alone = ledger(only=("fuzz:gate",))
+    assert alone.wants("fuzz", "gate expressions")
+    assert not alone.wants("fuzz", "datasets")
+    assert not alone.wants("kill -9")
+    assert alone.chance("fuzz", "gate").random() == ledger().chance("fuzz", "gate").random()
+    assert "--seed 7 --only 'fuzz:gate expressions'" in alone.again("fuzz", "gate expressions")
+
+
+def test_the_table_takes_its_place_on_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    copy = tmp_path / "reliability.md"
+    copy.write_text(page.PAGE.read_text(encoding="utf-8"), encoding="utf-8")
+    monkeypatch.setattr(page, "PAGE", copy)
+    for tried in ("first", "second"):
+        kept = ledger()
+        with kept.trying("fuzz", tried):
+            pass
+        page.write_page(kept, "1.0", "short form")
+    text = copy.read_text(encoding="utf-8")
+    assert "second" in text
+    assert "first" not in text
+    assert text.startswith("# Reliability")
+    assert "## What is not promised" in text
+
+
+class Forgetful(Scenario):
+    """Work that counts its starts: what it ends with depends on how often it was killed."""
+
+    name = "forgetful"
+
+    def prepare(self, folder: Path) -> None:
+        (folder / "starts").write_text("")
+
+    def start(self, folder: Path) -> Child:
+        code = "import time; open('starts', 'a').write('x'); open('begun', 'w'); time.sleep(0.3)"
+        (folder / "begun").unlink(missing_ok=True)
+        return Child([sys.executable, "-c", code], folder)
+
+    def has_begun(self, folder: Path) -> bool:
+        return (folder / "begun").exists()
+
+    def check(self, folder: Path) -> None:
+        pass
+
+    def result(self, folder: Path) -> object:
+        return (folder / "starts").read_text()
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="children are found in /proc")
+def test_work_that_ends_otherwise_after_a_kill_is_a_loss() -> None:
+    kept = ledger()
+    with kept.trying("kill -9", "forgetful") as trial:
+        assert trial is not None
+        strike_often(trial, Forgetful(), 1, [kill])
+    [row] = kept.failed
+    assert "the result is another: xx in place of x" in row.lost[0]
+    assert row.times == 1
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="children are found in /proc")
+def test_a_process_that_a_child_leaves_in_another_session_is_found_and_ended(tmp_path: Path) -> None:
+    code = "import subprocess; subprocess.Popen(['sleep', '1000'], start_new_session=True)"
+    child = Child([sys.executable, "-c", code], tmp_path)
+    wait_for(lambda: child.is_over, "the child goes on")
+    assert len(child.left()) == 1
+    child.clear()
+    wait_for(lambda: not child.left(), "the process is still there")
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
+def test_every_target_reads_inputs_near_its_seeds(
+    target: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    prepare_folder()
+    seeds, chance = target.seeds(), random.Random(f"5/{target.name}")
+    n_inputs = 5 if target.name in ("command lines", "records scored by every metric") else 40
+    seen = [target.read(target.make(chance, seeds)) for _ in range(n_inputs)]
+    assert len(set(seen)) > 1
+
+
+def test_the_same_seed_makes_the_same_inputs() -> None:
+    seeds = [b'{"a": [1, {"b": null}]}', b"x,y\n1,2\n"]
+    first, second = random.Random(3), random.Random(3)
+    made = [mutated(first, seeds) for _ in range(200)]
+    assert made == [mutated(second, seeds) for _ in range(200)]
+    assert len(set(made)) > 150
