@@ -326,9 +326,15 @@ def _judged(verdict: GateVerdict, min_coverage: float, breaking: tuple[str, ...]
     if not covered:
         what = "cases" if gate.aggregate.startswith("pass") else "records"
         too_few = f"only {verdict.n_scored} of {verdict.n_expected} {what} scored, {min_coverage:.0%} are needed"
-        reason = f"{too_few}; {reason}"
+        reason = f"{too_few}{_way_out(verdict.coverage) if holds else ''}; {reason}"
     passed = holds and covered
     return replace(verdict, verdict="pass" if passed else "fail", reason=reason, cases=() if holds else breaking)
+
+
+def _way_out(coverage: float) -> str:
+    """What to add to a gate of a metric that does not apply to every case, and was met by those to which it does."""
+    tenths = int(coverage * 10 + 1e-9)
+    return f" (where it applies to some only, add 'coverage {tenths / 10:.1f}' to the gate)" if tenths else ""
 
 
 def _breaking(gate: Gate, by_case: Mapping[int, list[float]], sign: float) -> list[int]:
