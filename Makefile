@@ -127,7 +127,7 @@ $(BIN)/python:
 	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); echo "no virtual environment could be made: is the package python3-venv installed?"; exit 2; }
 
 $(VENV)/.base: pyproject.toml $(LOCAL)/pyproject.toml | $(BIN)/python
-	@echo "installing AgentUnit into $(VENV) (a few seconds) …"
+	@echo "installing AgentUnit into $(VENV) (a minute at most) …"
 	@$(PIP) install -e . -e $(LOCAL)
 	@touch $@
 
