@@ -12,6 +12,7 @@ from benchmarks.validity.suspects import (
     FEWEST_PEERS,
     PRECISION,
     SHORT_RUN,
+    SHORT_TEXT,
     SuspectSet,
     mean_over_sets,
     measure_set,

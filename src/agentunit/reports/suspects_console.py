@@ -141,6 +141,8 @@ def _print_run(run: Suspect, console: Console, *, with_source: bool) -> None:
     if with_source and run.source:
         head.append(f" in {printable_line(os.path.basename(run.source), 80)}", style="dim")
     head.append(f"   {run.suspicion:.2f}", style="red" if run.is_suspect else "")
+    if run.suspicion != run.difference:
+        head.append(f" · differs {run.difference:.2f}, task {run.task_difference:.2f}", style="dim")
     head.append(f" · {run.basis} against {counted(run.n_peers, 'peer')}", style="dim")
     head.append(f" · steps p{run.steps_percentile:.0f}, length p{run.length_percentile:.0f}", style="dim")
     console.print(head, soft_wrap=True)
@@ -155,7 +157,7 @@ def _print_run(run: Suspect, console: Console, *, with_source: bool) -> None:
 def _without_evidence(run: Suspect) -> str:
     if run.is_suspect:
         return f"not explained: only the first {MOST_EXPLAINED:,} suspects are"
-    return "does as most of its peers do" if run.suspicion else "does as its peers do"
+    return "does as most of its peers do" if run.difference else "does as its peers do"
 
 
 def _print_tools(report: SuspectReport, console: Console) -> None:
