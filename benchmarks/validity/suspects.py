@@ -47,6 +47,8 @@ class SuspectSet(Struct, frozen=True):
     n_unranked: int
     figures: list[Figure]
     source: str = ""
+    measured: str = ""
+    """On which day, with which version."""
 
 
 def measure_set(name: str, records: Sequence[Record]) -> SuspectSet | None:
