@@ -67,15 +67,16 @@ def measure(data: LabelledData) -> Family:
         cannot=(
             "Saying that a run is wrong: on a task that most runs fail, the one that does it is the suspect. It says "
             "nothing about tasks that ran only once or twice, and little where right answers differ in wording or "
-            "every right run takes another way. Who only reads the first tenth does not always find more failed runs than "
-            "by reading the longest tenth: significantly more on two of six sets, fewer on the 80 runs of tau2 airline."
+            "every right run takes another way. Who only reads the first tenth does not always find more failed runs "
+            "than by reading the longest tenth: significantly more on two of six sets, fewer on the 80 runs of tau2 "
+            "airline."
         ),
         baselines=(SHORT, SHORT_WORDS),
         headline=_means(counted),
         figures=[figure for each in sets for figure in each.figures],
         trust=(),
         outside_mean={
-            each.name: f"its runs have {_peers(each)} peers{' each' if each.fewest_peers == each.most_peers else ''}"
+            each.name: f"its runs have {_peers(each)} peers" + " each" * (each.fewest_peers == each.most_peers)
             for each in sets
             if each.fewest_peers < FEWEST_PEERS
         },
@@ -86,7 +87,9 @@ def measure(data: LabelledData) -> Family:
 
 def _means(sets: list[SuspectSet]) -> list[Figure]:
     name = f"mean of {len(sets)} sets with {FEWEST_PEERS} peers or more"
-    wanted = ((scorer, statistic) for statistic in ("AUROC", PRECISION) for scorer in (CONSENSUS, SHORT_RUN, SHORT_TEXT))
+    wanted = (
+        (scorer, statistic) for statistic in ("AUROC", PRECISION) for scorer in (CONSENSUS, SHORT_RUN, SHORT_TEXT)
+    )
     found = (mean_over_sets(sets, scorer, statistic, name) for scorer, statistic in wanted)
     return [each for each in found if each is not None]
 
