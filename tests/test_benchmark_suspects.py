@@ -78,11 +78,11 @@ def test_what_the_command_prints_are_recorded_figures_of_sets_that_no_choice_was
     from agentunit.reports.suspects_console import WORTH
 
     fresh = [each for each in recorded_sets() if each.name not in CHOSEN_WITH]
-    assert len(fresh) == 2
+    assert len(fresh) == 3
     for one in fresh:
         auroc = next(each for each in one.figures if (each.scorer.name, each.statistic) == ("suspects", "AUROC"))
         assert f"{auroc.value:.2f} on {one.name.split(',')[0]}" in WORTH
-        assert f"({one.n_runs} runs)" in WORTH
+        assert f"({one.n_runs:,}" in WORTH
         assert one.measured
 
 
@@ -92,7 +92,7 @@ def test_the_page_on_production_has_the_recorded_figures():
     page = (ROOT / "docs" / "production.md").read_text(encoding="utf-8")
     for one in recorded_sets():
         auroc = next(each for each in one.figures if (each.scorer.name, each.statistic) == ("suspects", "AUROC"))
-        assert f"| {one.name} | {one.n_runs} | {auroc.value:.2f} |" in page
+        assert f"| {one.name} | {one.n_runs:,} | {auroc.value:.2f} |" in page
 
 
 def test_no_recorded_set_is_significantly_below_short_run():

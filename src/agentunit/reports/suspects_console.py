@@ -29,8 +29,8 @@ _TASK_WORDS = {
     "meaning": "the meaning of their questions",
 }
 WORTH = (
-    "failed runs are ranked first with AUROC 0.77 on tau-bench retail (357 runs) and 0.94 on tau2 retail with Claude "
-    "Code (373 runs), public runs that were measured once; four more sets are in docs/validity.md"
+    "failed runs are ranked first with AUROC 0.77 on tau-bench retail (357 runs), 0.94 on tau2 retail with Claude Code "
+    "(373) and 0.78 on GSM8K (5,276 answers), public sets that were measured once; docs/validity.md has four more"
 )
 """Figures of ``benchmarks/validity/recorded_suspects.json``, of sets that no choice was made with."""
 
