@@ -68,8 +68,8 @@ def measure(data: LabelledData) -> Family:
             "Saying that a run is wrong: on a task that most runs fail, the one that does it is the suspect. It says "
             "nothing about tasks that ran only once or twice, and little where right answers differ in wording or "
             "every right run takes another way. Who only reads the first tenth does not always find more failed runs "
-            "than by reading the longest tenth: significantly more on three of seven sets, fewer on the 80 runs of tau2 "
-            "airline."
+            "than by reading the longest tenth: significantly more on three of seven sets, fewer on the 80 runs of "
+            "tau2 airline."
         ),
         baselines=(SHORT, SHORT_WORDS),
         headline=_means(counted),
@@ -105,7 +105,7 @@ def _remarks(sets: list[SuspectSet], recorded: list[SuspectSet], abstained: list
         "Runs of one task are resampled together; the interval of the mean takes the sets as independent. *Short run* "
         "measures how hard a task is more than how a run went. Of runs that are ranked alike across the border of the "
         "top tenth, each counts by its share. A set is significantly worse than it where the interval "
-        "of the difference lies below zero.",
+        "of the difference lies below zero. All answers of GSM8K have one step: hold it against *short text*.",
     ]
     if abstained:
         remarks.append(f"Not ranked, because no run has two peers: {', '.join(abstained)}.")
