@@ -16,6 +16,8 @@ ROOT = Path(__file__).resolve().parent.parent
 # Files outside of docs/, each with its page.
 OUTSIDE = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changes.md"}
 _CODE = {".py": "python", ".sh": "bash", ".yaml": "yaml"}
+# The first page has nothing to navigate within, and the comparison needs the width for its table.
+_WIDE = {"index.md": ["navigation", "toc"], "comparison.md": ["toc"]}
 _LINK = re.compile(r"(\]\()([^)\s#]+)((?:#[^)]*)?\))")
 _FENCE = re.compile(r"^(\s*)(```|~~~)")
 _NESTED = re.compile(r"^((?:  )+)([-*] |\d+\. )")
@@ -55,6 +57,8 @@ def _with_code(readme: Path) -> str:
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """The text of a page, with links that lead to pages of the site and lists as Python-Markdown wants them."""
+    if page.file.src_uri in _WIDE:
+        page.meta["hide"] = _WIDE[page.file.src_uri]
     source = _source_of(page.file.src_uri)
     depth = "../" * page.file.src_uri.count("/")
 
