@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 OUTSIDE = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changes.md"}
 _CODE = {".py": "python", ".sh": "bash", ".yaml": "yaml"}
 # The first page has nothing to navigate within, and the comparison needs the width for its table.
-_WIDE = {"index.md": ["navigation", "toc"], "comparison.md": ["toc"]}
+_WIDE = {"index.md": ["navigation", "toc"], "comparison.md": ["navigation", "toc"]}
 _LINK = re.compile(r"(\]\()([^)\s#]+)((?:#[^)]*)?\))")
 _FENCE = re.compile(r"^(\s*)(```|~~~)")
 _NESTED = re.compile(r"^((?:  )+)([-*] |\d+\. )")

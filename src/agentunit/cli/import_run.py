@@ -88,7 +88,7 @@ def import_run(
         )
         return
     if metric or name or rater:
-        raise click.UsageError("--metric, --name and --rater go with labels: --run names the run that they speak of")
+        raise click.UsageError("--metric, --name and --rater go with labels: --run names the run that they are about")
     if is_table(file):
         raise InputFailure(
             f"{file} is a score table, without records to import: gate, compare and show read it as it is"

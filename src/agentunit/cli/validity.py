@@ -69,7 +69,7 @@ from agentunit.traces.reading import read_records
     "--precision",
     type=click.FloatRange(0.0, 1.0, min_open=True),
     metavar="SHARE",
-    help="With RUN: the line from which on this share of the cases is good.  [default: the best balance]",
+    help="With RUN: find the score from which this share of the cases is good.  [default: the best balance]",
 )
 @by_option
 @jobs_option

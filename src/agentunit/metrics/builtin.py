@@ -242,7 +242,7 @@ class _GroundedMetric(_QualityMetric):
         if self._evidence(item).pieces:
             return None
         places = [_EVIDENCE_PLACES[kind] for kind in self.evidence_kinds]
-        return f"nothing to hold the answer against: {', '.join(places)}"
+        return f"nothing to check the answer against: {', '.join(places)}"
 
     def shown(self, item: Item) -> dict[str, Any]:
         """What the detail always shows."""

@@ -27,7 +27,7 @@ def describe_panel(panel: PanelSummary) -> list[str]:
     ...     print(line)
     2 judges, agreement 0.61 (Krippendorff's alpha)
     a: mean 0.50
-    b: mean 0.75, no value 1 time (HTTP 403), +0.10 against people, same side as they on 90 % of 10 labels
+    b: mean 0.75, no value 1 time (HTTP 403), +0.10 against people, agrees with them on 90 % of 10 labels
     far apart on 1 answer, worth a label: q7
     """
     alpha = "agreement not known" if panel.alpha is None else f"agreement {panel.alpha:.2f} (Krippendorff's alpha)"
@@ -39,7 +39,7 @@ def describe_panel(panel: PanelSummary) -> list[str]:
             parts.append(f"no value {counted(each.n_without_value, 'time')}{why}")
         if each.bias is not None and each.agreement is not None:
             parts.append(f"{each.bias:+.2f} against people")
-            parts.append(f"same side as they on {100 * each.agreement:.0f} % of {counted(each.n_labels, 'label')}")
+            parts.append(f"agrees with them on {100 * each.agreement:.0f} % of {counted(each.n_labels, 'label')}")
         lines.append(f"{each.judge}: {', '.join(parts)}")
     if panel.n_disagree:
         named = named_cases(panel.disagree_cases, _CASES_NAMED)
@@ -82,7 +82,7 @@ def describe_pairwise(found: Pairwise) -> list[str]:
         lines.append(f"{counted(found.n_failed, 'pair')} without a verdict: {found.failed_why}")
     suspected = [each.case_id for each in found.pairs if each.injection_suspected]
     if suspected:
-        lines.append(f"texts that seem to speak to the judge: {named_cases(suspected, _CASES_NAMED)}")
+        lines.append(f"texts that seem to address the judge: {named_cases(suspected, _CASES_NAMED)}")
     if found.panel is not None:
         lines += [f"panel: {line}" for line in describe_panel(found.panel)]
     if found.spend is not None:

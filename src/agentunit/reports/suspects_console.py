@@ -28,7 +28,7 @@ _TASK_WORDS = {
     "question": "the words of their questions",
     "meaning": "the meaning of their questions",
 }
-WORTH = "on public runs on which nothing was designed it finds failed ones with AUROC 0.78 and 0.81 (docs/validity.md)"
+WORTH = "on public runs that were not used to design it: AUROC 0.78 and 0.81 for failed runs (docs/validity.md)"
 
 
 def masked_report(report: SuspectReport, mask: Mask, n_shown: int | None) -> SuspectReport:
@@ -120,7 +120,7 @@ def print_suspects(
     if report.runs:
         console.print()
         by = " and ".join(_TASK_WORDS[each] for each in _TASK_WORDS if report.task_by.get(each))
-        print_line(f"runs of one task were told by {by}; {WORTH}", console, "dim")
+        print_line(f"runs of the same task were found by {by}; {WORTH}", console, "dim")
         print_line(
             "steps and length: percentiles within this input; they tell how hard a task is, not how it went",
             console,
