@@ -54,7 +54,7 @@ def describe_pairwise(found: Pairwise) -> list[str]:
     ...     failed_why=None, n_decided=16, n_first_won=9, n_turned=1)
     >>> print("\\n".join(describe_pairwise(chosen)))
     the new answers win 0.70 [0.35, 0.93] of 10 cases: 6 better, 2 worse, 2 ties (a tie counts half)
-    asked in both orders: the answer shown first won 9 of 16 decided questions, on 1 pair the place decided
+    asked in both orders: the answer shown first won 9 of 16 decided questions, on 1 pair the order decided
     1 pair with the same answer was not asked about
     """
     n_cases = found.n_won + found.n_lost + found.n_tied
@@ -68,7 +68,7 @@ def describe_pairwise(found: Pairwise) -> list[str]:
             f"{ties} (a tie counts half)"
         ]
     if found.n_decided:
-        place = f", on {counted(found.n_turned, 'pair')} the place decided" if found.n_turned else ""
+        place = f", on {counted(found.n_turned, 'pair')} the order decided" if found.n_turned else ""
         lines.append(
             f"asked in both orders: the answer shown first won {found.n_first_won} of {found.n_decided} decided "
             f"questions{place}"
