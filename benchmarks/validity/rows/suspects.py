@@ -98,7 +98,7 @@ def _remarks(sets: list[SuspectSet], recorded: list[SuspectSet], abstained: list
         sources = "; ".join(f"{each.name}: {each.source}" for each in recorded)
         remarks.append(
             "Sets on which nothing was designed and that nobody looked at before the measurement, recorded from public "
-            f"results that are not part of the labelled data. {sources}."
+            f"results that are not part of the labeled data. {sources}."
         )
     return tuple(remarks)
 

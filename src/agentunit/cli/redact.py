@@ -114,7 +114,7 @@ def redact(
 ) -> None:
     """Write traces with personal data masked, to share them: <NAME_1>, <EMAIL_1>, the same value the same everywhere.
 
-    The name of a run in place of files masks what it recorded. All files given together share their pseudonyms. Every
+    The name of a run instead of files masks what it recorded. All files given together share their pseudonyms. Every
     text of a record is looked at: what was asked and answered, tool calls, messages, metadata and fields that AgentUnit
     does not know.
 

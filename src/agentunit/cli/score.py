@@ -156,7 +156,7 @@ def score(
     OpenTelemetry exports (OpenInference, GenAI, OpenLLMetry), other tools' exports, chat logs and AgentUnit's own
     records are told apart by themselves. 'agentunit doctor FILE' says what a file holds and lacks.
 
-    The name of a run in place of a file puts new metrics over what it recorded, and keeps the scores with it.
+    The name of a run instead of a file scores what it recorded with new metrics, and keeps the scores with it.
 
     \b
     agentunit score traces.jsonl

@@ -180,7 +180,7 @@ def total_of(*amounts: Amount | None) -> Amount | None:
 
 TRUST = {
     "measured": "measured",
-    "modelled": "modelled",
+    "modelled": "modeled",
     "recorded": "recorded",
     "estimated": "estimated",
     "measured+estimated": "estimated in part",
