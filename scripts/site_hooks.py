@@ -112,9 +112,12 @@ def _as_lists(lines: list[str]) -> list[str]:
             fenced = not fenced
         elif not fenced:
             nested = _NESTED.match(line)
+            before = made[-1] if made else ""
             if nested:
                 line = " " * (2 * len(nested[1])) + line[len(nested[1]) :]
-            before = made[-1] if made else ""
+            elif re.match(r"  \S", line) and (not before.strip() or before.startswith("    |")):
+                # A paragraph or a table that belongs to an entry of a list.
+                line = "  " + line
             if re.match(r"[-*] |\d+\. ", line) and before and not re.match(r"\s|[-*] |\d+\. |#|>", before):
                 made.append("")
         made.append(line)
