@@ -14,7 +14,7 @@ from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).resolve().parent.parent
 # Files outside of docs/, each with its page.
-OUTSIDE = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changes.md"}
+OUTSIDE = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changes.md", "SECURITY.md": "security.md"}
 _CODE = {".py": "python", ".sh": "bash", ".yaml": "yaml"}
 # The first page has nothing to navigate within, and the comparison needs the width for its table.
 _WIDE = {"index.md": ["navigation", "toc"], "comparison.md": ["navigation", "toc"]}
