@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import threading
 from functools import partial
 from pathlib import Path
@@ -177,3 +178,24 @@ def test_beside_threads_of_other_code_workers_are_not_forked(tmp_path):
         configure_media_root(None)
         ended.set()
         other.join()
+
+
+def _signaled(number: int) -> int:
+    os.kill(os.getpid(), number)
+    return number
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="Windows has other signals")
+def test_what_the_whole_group_is_sent_is_the_parents_to_hear(capfd):
+    def interrupt(number, frame):
+        raise KeyboardInterrupt
+
+    numbers = [signal.SIGHUP, signal.SIGINT] * 3
+    before = {number: signal.signal(number, interrupt) for number in set(numbers)}
+    try:
+        with WorkerPool(2, _signaled) as pool:
+            assert [result for _, result in pool.in_order(numbers)] == numbers
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    assert "Traceback" not in capfd.readouterr().err

@@ -9,6 +9,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_all_start_methods, get_context
@@ -28,6 +29,7 @@ Result = TypeVar("Result")
 # A task that has killed so many workers is not handed out again.
 MOST_DEATHS = 2
 _ENDING_S = 1.0
+_OF_THE_GROUP = ("SIGINT", "SIGHUP")  # Windows has no SIGHUP
 # Numerical libraries that a worker loads later read these; many threads in each of many processes only wait.
 THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
@@ -192,7 +194,8 @@ class WorkerPool(Generic[Task, Result]):
         if self._context.get_start_method() != "fork":
             arguments = (theirs, self._handed_over(), [])
         process = self._context.Process(target=_serve, args=arguments, daemon=True, name="agentunit-worker")
-        process.start()
+        with _signals_wait():
+            process.start()
         theirs.close()
         return _Worker(process, ours)
 
@@ -229,15 +232,36 @@ def _can_fork() -> bool:
     return n_threads - sum(each.name == "agentunit-progress" for each in threading.enumerate()) <= 1
 
 
+def _waiting() -> set[signal.Signals]:
+    return {getattr(signal, name) for name in (*_OF_THE_GROUP, "SIGTERM")}
+
+
+@contextmanager
+def _signals_wait() -> Iterator[None]:
+    """While a worker starts: it has the handlers of its parent until it sets its own, and must not act by them."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _waiting())
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _serve(connection: Connection, given: Callable[[Any], Any] | _HandedOver, inherited: list[Connection]) -> None:
     """Do one task after the other until nobody is there any more to hand them out."""
     global _parent
     _parent = os.getppid()
     for each in inherited:
         each.close()
-    # Ctrl-C reaches the whole group of processes; the one that started us decides what it means.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Ctrl-C and a closed terminal reach the whole group of processes; the one that started us decides what they mean.
+    for name in _OF_THE_GROUP:
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _waiting())
     os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))
     sys.stdout = sys.stderr
     try:
