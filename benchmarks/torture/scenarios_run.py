@@ -143,7 +143,9 @@ class Run(Scenario):
         if repeated:
             raise Lost(f"finished cases were run again: {sorted(repeated)[:5]}")
         log = folder / f"acknowledged.{self._child.process.pid}" if self._child else None
-        said = int(log.read_text().split()[-1]) if log is not None and log.exists() else 0
+        # On a full disk the log itself may be empty.
+        counts = log.read_text().split() if log is not None and log.exists() else []
+        said = int(counts[-1]) if counts else 0
         if len(now) < len(self._kept) + said:
             raise Lost(f"the run had shown {said} cases as done and the store holds {len(now) - len(self._kept)}")
 
