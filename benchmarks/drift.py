@@ -60,7 +60,7 @@ class Metric:
         for key in keys:
             state = self._streams.get(key)
             if state is None:
-                state = self._streams[key] = new_series(key, self._info, value, BASELINE_SIZE)
+                state = self._streams[key] = new_series(key, self._info, [value], BASELINE_SIZE)
             alike = self._n_slices if key.slice else 1
             taken = 1.0 if key.kind == "scored" else value
             n_alarms += state.add(taken, "", at_s, True, share_of(key, alike)) is not None

@@ -19,4 +19,4 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Files that tests read; some of them are code that must never be run.
-collect_ignore = ["data"]
+collect_ignore = ["data", "support/no_network"]

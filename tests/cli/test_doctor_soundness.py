@@ -43,13 +43,24 @@ def test_a_dataset_is_examined_with_evidence_and_effect(invoke):
     assert "up to 0.50 of a pass rate hangs on it; correct the expected answer or the check" in text
 
 
+def test_cases_of_several_tests_are_told_apart(invoke):
+    _write_lines("one.jsonl", CASES)
+    _write_lines(
+        "two.jsonl", [{**CASES[0], "query": "Where is the Pope?"}, {**CASES[1], "query": "Where is the king?"}]
+    )
+    found = json.loads(invoke("doctor", "one.jsonl", "two.jsonl", "--json").stdout)
+    assert found["n_cases"] == 4
+    (warning,) = found["warnings"]
+    assert (warning["cases"], warning["effect"]["share"]) == (["q1", "q1 (two.jsonl)"], 0.5)
+
+
 def test_json_has_every_case_and_figures(invoke):
     _write_lines("cases.jsonl", CASES)
     found = json.loads(invoke("doctor", "cases.jsonl", "--json").stdout)
     (warning,) = found["warnings"]
     assert warning["check"] == "fails_own_check"
     assert warning["cases"] == ["q1"]
-    assert warning["effect"] == {"share": 0.5, "rate": None, "rate_without": None, "n_runs": 0}
+    assert warning["effect"] == {"share": 0.5, "rate": None, "rate_without": None, "n_runs": 0, "n_tried": None}
     assert found["n_cases"] == 2
     assert found["not_examined"]
 
@@ -150,6 +161,19 @@ def test_a_suite_with_its_runs(invoke):
     assert json.loads(invoke("doctor", "last", "--json").stdout)["n_runs"] == 1
 
 
+def test_records_beside_a_suite_that_cannot_be_read_are_said(invoke):
+    _write_lines("cases.jsonl", CASES)
+    result = invoke("doctor", "cases.jsonl", "nowhere.jsonl")
+    assert result.exit_code == 3
+    assert "nowhere.jsonl: no such file" in result.output
+    Path("runs.jsonl").write_text(json.dumps(_record(CASES[0], "Rome")) + '\n{"case": \n')
+    found = json.loads(invoke("doctor", "cases.jsonl", "runs.jsonl", "--json").stdout)
+    assert found["n_runs"] == 1
+    assert any("1 part of runs.jsonl that could not be read" in each for each in found["not_examined"])
+    Path("empty.jsonl").write_text("")
+    assert invoke("doctor", "runs.jsonl", "empty.jsonl").exit_code == 0
+
+
 def test_plain_traces_are_not_taken_for_a_test(invoke):
     chat = {"messages": [{"role": "user", "content": "Why?"}, {"role": "assistant", "content": "So."}]}
     Path("chats.jsonl").write_text((json.dumps(chat) + "\n") * 3)
@@ -171,6 +195,42 @@ def test_personal_data_in_the_evidence_is_masked(invoke):
     assert "anna.smith" in invoke("doctor", "cases.jsonl", "--json", "--show-personal-data").stdout
 
 
+def test_personal_data_is_masked_in_questions_that_stand_for_an_id_and_where_evidence_is_cut(invoke):
+    _write_lines(
+        "runs.jsonl", [_record({"query": "Is anna.smith@mail.example.com late?", "expected_output": ""}, "no")]
+    )
+    far = {
+        "id": "q1",
+        "query": "Mail?",
+        "expected_output": "x " * 143 + "anna.smith@mail.example.com",
+        "metadata": {"regex": "zz"},
+    }
+    _write_lines("cases.jsonl", [far])
+    for name in ("runs.jsonl", "cases.jsonl"):
+        for options in ([], ["--json"], ["--all"]):
+            result = invoke("doctor", name, *options)
+            assert result.exit_code == 0, result.output
+            assert "anna.smith" not in result.stdout
+    assert "<EMAIL_1> late?" in invoke("doctor", "runs.jsonl", "--json").stdout
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"question": "Capital of Italy?", "answer": ""},
+        {"input": "Capital of Italy?", "expected": ""},
+        {"id": "q1", "turns": ["Hello", "Capital of Italy?"], "expected_output": ""},
+    ],
+)
+def test_every_spelling_of_a_dataset_is_examined(invoke, row):
+    _write_lines("cases.jsonl", [row, {**row, "id": "q2"}])
+    result = invoke("doctor", "cases.jsonl", "--json")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert found["n_cases"] == 2
+    assert "empty_expectation" in {each["check"] for each in found["warnings"]}
+
+
 def test_text_of_cases_cannot_steer_the_terminal(invoke):
     case = {"id": "\x1b[2Jq", "query": "a", "expected_output": "[red]\x1b[31m", "metadata": {"regex": "^x$"}}
     _write_lines("cases.jsonl", [case])
@@ -188,6 +248,7 @@ def test_text_of_cases_cannot_steer_the_terminal(invoke):
         ({"suite.py": "x = 1\n"}, "suite.py", "must define 'suite = Suite(…)'"),
         ({"c.jsonl": '{"id": "a", "query": "x"}\n{"id": "a", "query": "y"}\n'}, "c.jsonl", "id 'a' is taken"),
         ({}, "nothing", "nothing: no such file"),
+        ({}, "last", "no runs are kept in .agentunit/runs.db yet"),
     ],
 )
 def test_what_cannot_be_read_is_said_in_one_line(invoke, written, word, said):

@@ -191,6 +191,27 @@ def test_an_alert_runs_a_command_also_after_a_restart(folder):
     json.loads((folder / "told.json").read_text())  # once only
 
 
+def test_personal_data_of_alerts_is_masked_before_it_is_sent(folder):
+    lines = [
+        record_line(number, passed=number < 600, at=LONG_AGO + number * 600, user="ada@example.org")
+        for number in range(700)
+    ]
+    write(folder, *lines)
+    command = f"{sys.executable} -c \"import sys; open('told.json', 'a').write(sys.stdin.read() + chr(10))\""
+    score("--once", "--by", "metadata.user", "--on-alert", command)
+    told = [json.loads(line) for line in (folder / "told.json").read_text().splitlines()]
+    assert {name for each in told for name in (each["slice"], *each["slices"])} == {"", "<EMAIL_1>"}
+
+
+def test_an_alert_that_could_not_be_delivered_is_delivered_at_the_next_start(folder):
+    lines = [record_line(number, passed=number < 600, at=LONG_AGO + number * 600) for number in range(700)]
+    write(folder, *lines)
+    assert "the next start tries again" in score("--once", "--on-alert", "false").output
+    command = f"{sys.executable} -c \"import sys; open('told.json', 'a').write(sys.stdin.read())\""
+    score("--once", "--on-alert", command)
+    assert json.loads((folder / "told.json").read_text())["metric"] == "tool_success"
+
+
 def test_two_processes_do_not_follow_the_same(folder, follow):
     following = follow()
     following.line("following in")
@@ -246,7 +267,7 @@ def test_a_stored_run_is_the_baseline(folder):
         (("--follow", "--keep", "all"), "text or masked"),
         (("--follow", "--keep", "masked,soon"), "an age is a number"),
         (("--follow", "--prometheus", "x"), "must be a port"),
-        (("--follow", "--baseline", "50"), "at least 100"),
+        (("--follow", "--baseline", "50"), "from 100 to 20,000"),
         (("--follow", "--baseline", "no-such-run"), "no run"),
         (("--follow", "--otlp", "grpc://x"), "must begin with http"),
         (("--follow", "--metrics", "privacy_budget"), "counts from case to case"),

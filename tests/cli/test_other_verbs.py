@@ -57,6 +57,10 @@ def test_doctor_names_what_is_missing_and_the_command(invoke, monkeypatch):
     result = invoke("doctor")
     assert result.exit_code == 0
     assert f"extra zstd: {install_command('zstd')}" in result.stdout
+    works = next(line for line in result.stdout.splitlines() if line.startswith("works: "))
+    assert works.startswith("works: base install, prices, ")
+    assert "list prices" not in result.stdout
+    assert "list prices" in invoke("doctor", "--all").stdout
     found = {each["part"]: each for each in json.loads(invoke("doctor", "--json").stdout)}
     assert found["extra zstd"]["state"] == "missing"
     assert found["extra prices"]["state"] == "ok"

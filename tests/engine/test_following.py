@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import os
 import random
 from pathlib import Path
@@ -326,3 +328,113 @@ def test_identity_and_failure():
     assert identity_of(record, "x") == "t7"
     assert not has_failed(record)
     assert has_failed(decode_record('{"v":1,"case":{"id":"a"},"outcome":{"error":"boom"}}'))
+
+
+def test_a_file_that_takes_the_place_of_another_is_not_taken_for_it(place):
+    """Inodes are used again, and some programs write each result to the same file."""
+    for output in ("one", "two"):
+        line = f'{{"v": 1, "case": {{"id": "q"}}, "outcome": "{output}"}}\n'
+        for name, data in (("out.jsonl.gz", gzip.compress(line.encode())), ("out.jsonl", line.encode())):
+            (place.source / name).unlink(missing_ok=True)
+            place.follower().step()
+            (place.source / name).write_bytes(data)
+            os.utime(place.source / name, (place.now, place.now))
+        place.now += 100
+        place.follower().step()
+    assert place.follower().state.counts["arrived"] == 4
+    first, second = (decode_record(f'{{"v": 1, "case": {{"id": "q"}}, "outcome": {each}}}') for each in (1, 2))
+    assert identity_of(first, "5:7:0:0:1") != identity_of(second, "5:7:0:0:1")
+
+
+def test_a_session_that_goes_on_after_a_pause_is_one_case(place):
+    def line(number: int, role: str, text: str) -> str:
+        message = {"role": role, "content": [{"type": "text", "text": text}]}
+        at = f"2023-11-14T22:{number:02}:00.000Z"
+        head = {"uuid": f"u{number}", "parentUuid": f"u{number - 1}" if number else None, "sessionId": "s1"}
+        return json.dumps({**head, "type": role, "timestamp": at, "message": message}) + "\n"
+
+    for number in range(3):
+        place.write(line(2 * number, "user", "Do it."), line(2 * number + 1, "assistant", "Done."), name="s1.jsonl")
+        place.now += 100
+        place.follower().step()
+    counts = place.follower().state.counts
+    assert counts["arrived"] == 1
+    assert counts["repeated"] == 2
+
+
+def test_huge_numbers_are_no_score_and_can_be_read_again(place):
+    event = {"type": "llm", "timestamp": START}
+    for number in range(5):
+        data = {"v": 1, "case": {"id": f"c{number}"}, "trace": {"events": [event]}, "outcome": {"metadata": {}}}
+        place.write(json.dumps(data) + "\n")
+    follower = place.follower(metrics=(Returns(lambda case: 1.7e308),))
+    assert follower.step() == 5
+    assert follower.series[SeriesKey("returns", "custom")].n == 0
+    assert place.follower().state.counts["arrived"] == 5
+
+
+class Returns:
+    """A metric of the user, without a range."""
+
+    name = "returns"
+
+    def __init__(self, value_of) -> None:
+        self._value_of = value_of
+
+    def evaluate(self, case, trace, outcome):
+        from agentunit import MetricResult
+
+        return MetricResult("returns", self._value_of(case))
+
+
+def test_a_range_that_was_guessed_by_the_first_value_is_left_with_the_first_larger_one(place):
+    source = random.Random(1)
+    place.write(*(record_line(number, at=START + number * 600) for number in range(900)))
+
+    def amount(case):
+        number = int(case.id[1:])
+        return 1.0 if number == 0 else None if number == 1 else source.uniform(10, 20) * (1 if number < 600 else 3)
+
+    follower = place.follower(metrics=(Returns(amount),))
+    follower.step()
+    assert [(alert.metric, alert.direction) for alert in place.alerts] == [("returns", "rose")]
+
+
+def test_a_masked_store_has_no_personal_data_in_slices(place):
+    place.store.keep_masked()
+    place.write(*(record_line(number, user="ada@example.org") for number in range(3)))
+    place.follower(by="metadata.user", keep=Kept(True)).step()
+    place.store.close()
+    place.store = Store(place.folder / "runs.db")
+    assert b"ada@example.org" not in b"".join(each.read_bytes() for each in place.folder.glob("runs.db*"))
+    assert len({key.slice for key in place.follower(by="metadata.user").series}) == 2
+
+
+def test_traces_of_a_backlog_are_taken_in_the_order_of_their_times(place):
+    """One file for each trace, named by chance, as ``collect`` writes them."""
+    lines = [record_line(number, passed=number < 500, at=START + number * 600) for number in range(600)]
+    random.Random(4).shuffle(lines)
+    for number, line in enumerate(lines):
+        place.write(line, name=f"{number}.jsonl")
+        at = json.loads(line)["trace"]["events"][0]["timestamp"]
+        os.utime(place.source / f"{number}.jsonl", (at, at))
+    place.follower().step()
+    assert [(alert.direction, alert.before) for alert in place.alerts] == [("fell", 1.0)]
+
+
+def test_one_change_is_one_alert_that_names_its_slices(place):
+    """Two slices of three fall: both are named with the whole, or say which alert they are a part of."""
+    source = random.Random(8)
+    lines = []
+    for number in range(2_600):
+        kind = "abc"[number % 3]
+        level = 0.95 if number < 2_000 or kind == "c" else 0.2
+        lines.append(record_line(number, passed=source.random() < level, at=START + number * 600, kind=kind))
+    place.write(*lines)
+    place.follower(by="metadata.kind").step()
+    whole, *others = [alert for alert in place.alerts if alert.metric == "tool_success"]
+    assert (whole.slice, whole.part_of) == ("", None)
+    assert whole.slices
+    assert "c" not in whole.slices
+    assert all(alert.part_of == whole.number for alert in others)
+    assert {*whole.slices, *(alert.slice for alert in others)} == {"a", "b"}

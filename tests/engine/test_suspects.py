@@ -52,7 +52,7 @@ def test_the_run_that_does_not_make_the_change_of_its_peers_is_first_and_says_so
     first = report.runs[0]
     assert (first.case_id, first.repeat, first.suspicion, first.n_peers) == ("a", 5, 1.0, 5)
     assert lines(first)[0] == "5 of 5 peers called `cancel_order(id=7)`, this one did not call `cancel_order`"
-    assert "at tool call 2 it calls nothing more where peers that end alike call `cancel_order`" in lines(first)
+    assert len(lines(first)) == 1
     assert [each.suspicion for each in report.runs[1:]] == [0.2] * 5
     assert [each.case_id for each in report.suspects] == ["a"]
 
@@ -73,7 +73,7 @@ def test_the_run_that_does_not_make_the_change_of_its_peers_is_first_and_says_so
         (
             [call("cancel_order", "error", "order 7 is locked", id=7)],
             "failed call",
-            "`cancel_order` failed and was never repaired: order 7 is locked",
+            "3 of 3 peers called `cancel_order(id=7)`; here it failed: order 7 is locked",
         ),
         ([], "missing call", "3 of 3 peers called `cancel_order(id=7)`, this one did not call `cancel_order`"),
     ],
@@ -83,6 +83,144 @@ def test_evidence_names_what_differs(odd, kind, said):
     first = report.runs[0]
     assert first.repeat == 3
     assert (first.evidence[0].kind, first.evidence[0].text) == (kind, said)
+
+
+def against(*odd, n=3, peers=(), **options):
+    """The evidence about one run whose ``n`` peers cancel an order, and further peers."""
+    report = ranked([run("a", *odd, **options), *(run("a", call("cancel_order", id=7)) for _ in range(n)), *peers])
+    return lines(next(each for each in report.runs if each.place == 0))
+
+
+def test_no_sentence_says_of_a_call_that_failed_that_it_was_not_made():
+    failed = call("cancel_order", "error", "order 7 is locked", id=7)
+    assert not any("did not call" in each for each in against(failed))
+    also = [run("a", call("cancel_order", id=7), call("cancel_order", id=8)) for _ in range(3)]
+    said = against(failed, call("cancel_order", id=8), n=0, peers=also)
+    assert said == ["3 of 3 peers also called `cancel_order(id=7)`, in this one no such call succeeded"]
+    tried = run("a", call("cancel_order", id=7), call("refund", "error", "no", id=7))
+    assert against(call("cancel_order", id=7), call("refund", id=7), peers=[tried]) == [
+        "called `refund(id=7)`; no peer did (1 tried and failed)"
+    ]
+
+
+def test_the_number_of_peers_is_that_of_the_call_that_is_named():
+    other = run("a", call("cancel_order", id=9))
+    assert against(peers=[other])[0] == (
+        "4 of 4 peers called `cancel_order`, 3 of them `cancel_order(id=7)`, this one did not call `cancel_order`"
+    )
+    called = call("cancel_order", id=7)
+    assert against(called, call("refund", id=7), peers=[run("a", called, call("refund", id=8))])[0] == (
+        "called `refund(id=7)`; 3 of 4 peers did not call `refund`"
+    )
+
+
+def test_a_call_in_place_of_that_of_the_peers_is_named_and_other_ways_to_look_around_are_not():
+    way = [call("get_order", id=7), call("get_user", id=1)]
+    peers = [run("a", *way, call("cancel_order", id=7)) for _ in range(3)]
+    assert against(*way, call("transfer_to_human_agents"), n=0, peers=peers)[1:] == [
+        "called `transfer_to_human_agents` (tool call 3) where a peer, after the same tools, called `cancel_order`"
+    ]
+    assert len(against(call("search", q="x"), *way, n=0, peers=peers)) == 1
+
+
+def test_what_peers_say_stands_before_what_a_run_shows_by_itself():
+    look = [call("get_user", id=1)] * 4
+    said = against(*look, call("get_order", "error", "no such order", id=7), answer=None)
+    assert said == [
+        "3 of 3 peers called `cancel_order(id=7)`, this one did not call `cancel_order`",
+        "gave no final answer",
+        "`get_order` failed, and no later call of it succeeded: no such order",
+        "called `get_user` 4 times in a row with the same arguments",
+    ]
+    rounds = [call("get_user", id=1), call("get_order", id=7), call("think")] * 3
+    assert against(*rounds)[-1] == (
+        "called `get_user` and the 2 calls after it 3 times in a row with the same arguments"
+    )
+
+
+def test_calls_beyond_those_of_the_peers_are_counted():
+    more = [call("cancel_order", id=number) for number in (7, 8, 9, 10)]
+    assert against(*more) == ["also called `cancel_order(id=8)` and 2 more such calls; 3 of 3 peers did not"]
+
+
+def test_answers_of_runs_without_tools_are_compared_whatever_else_the_input_holds():
+    said = [f"{word} " * 12 for word in ("one", "one", "one", "seven")]
+    answers = [run("q", answer=answer, query="How many are there of them") for answer in said]
+    alone = ranked(answers)
+    together = ranked([*answers, *(run("a", call("cancel_order", id=7)) for _ in range(3))])
+    assert (alone.runs[0].place, alone.runs[0].suspicion, alone.runs[0].basis) == (3, 1.0, "answers")
+    assert (together.runs[0].place, together.runs[0].suspicion, together.runs[0].basis) == (3, 1.0, "answers")
+
+
+def test_a_tool_that_is_declared_to_write_only_after_its_calls_were_left_out_is_not_compared():
+    tools = [{"name": "check_in", "read_only": False}]
+    late = [run("a", call("check_in", id=7), tools=tools if number == 2 else None) for number in range(3)]
+    report = ranked(late)
+    assert [each.suspicion for each in report.runs] == [0.0, 0.0, 0.0]
+    assert [(each.tool, each.mark) for each in report.tools] == [("check_in", "unknown")]
+    declared = [run("a", call("check_in", id=7), tools=tools) for _ in range(3)]
+    assert [(each.tool, each.mark) for each in ranked(declared).tools] == [("check_in", "write")]
+
+
+def test_long_values_are_shown_where_they_differ_as_they_were_spelled():
+    legs = [{"date": "2024-05-17", "flight": "HAT136"}, {"date": "2024-05-20", "flight": "HAT039"}]
+    other = [legs[0], {**legs[1], "flight": "HAT290"}]
+    peers = [run("a", call("book", legs=legs)) for _ in range(3)]
+    assert against(call("book", legs=other), n=0, peers=peers) == [
+        "3 of 3 peers called `book` with legs `…HAT039}]`, this one `…HAT290}]`"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "same"),
+    [
+        (12345678901, 12345678902, False),
+        ("123456789012345", "123456789012346", False),
+        ("1e3", 1000, False),
+        (0.1 + 0.2, 0.3, True),
+        ("4.0", 4, True),
+        (2.0**60, 2**60, True),
+        ("007", 7, False),
+        (-0.0, 0, True),
+    ],
+)
+def test_numbers_are_the_same_only_where_all_digits_are(left, right, same):
+    assert (effect_of("cancel", {"id": left}) == effect_of("cancel", {"id": right})) is same
+
+
+def test_every_argument_counts_however_many_there_are():
+    many = {f"a{number}": 1 for number in range(60)}
+    assert effect_of("book", many) != effect_of("book", {**many, "a59": 2})
+
+
+def test_a_record_of_very_many_tools_calls_and_errors_stays_small_and_names_the_right_tool():
+    names = [call(f"book_{number}", "error", "x" * 500) for number in range(70_000)]
+    signatures = Signatures()
+    signatures.add(run("a", *names))
+    kept = signatures.runs[0]
+    assert len(kept.failed) <= 16
+    assert signatures.tools[kept.failed[-1][0]] == "(one of many other tools)"
+    many = [call("book", id=number) for number in range(1000)]
+    peers = [run("a", *many, call("pay", id=7)) for _ in range(3)]
+    said = against(*many, call("pay", id=7), n=0, peers=peers)
+    assert not said
+
+
+def test_peers_that_answer_otherwise_are_shown_by_an_example():
+    report = ranked([run("sum", answer=answer) for answer in ("41", "42", "43", "44")])
+    assert lines(report.runs[0]) == ["3 of 3 peers answer otherwise, such as “42”; this one “41”"]
+    report = ranked([*(run("sum", answer="41") for _ in range(3)), run("sum", answer=None)])
+    assert lines(report.runs[0]) == ["gave no final answer; 3 of 3 peers did"]
+
+
+def test_a_value_is_not_cut_in_the_middle_of_what_may_be_personal_data():
+    address = "bartholomew.featherstonehaugh@example.org"
+    card = "4111 1111 1111 1111"
+    assert "bartholomew" not in str(effect_of("send", {"to": address}))
+    assert "4111" not in str(effect_of("send", {"to": f"a card of Bart {card}"}))
+    answer = f"We have written to all of you and of course to them as well, at {address} and so on and so forth today"
+    said = " ".join(lines(ranked([*(run("a", answer="Seven") for _ in range(3)), run("a", answer=answer)]).runs[0]))
+    assert "bartholomew" not in said
 
 
 def test_reads_spellings_order_and_free_text_do_not_count():

@@ -152,5 +152,5 @@ def test_every_report_shows_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         run.invoke(cli, ["export", "last", "--to", file, "--baseline", "last~1"])
         text = report_text(tmp_path / file)
         assert "no longer offered" in text
-        assert ("find<b>" if file == "run.html" else "find&lt;b&gt;") in text
+        assert ("find<b>" if file == "run.html" else "find&lt;b") in text
         assert "find<b>" not in (tmp_path / file).read_text()

@@ -97,7 +97,7 @@ def test_bounds_of_the_baseline_are_gaffkes():
     detector = DriftDetector(size=100)
     values = [0.2, 0.4] * 50
     fed(detector, values)
-    alpha = 0.01 * 0.5 / 2 * 100 / 200
+    alpha = 0.01 * 0.5 / 2
     assert detector.lower == pytest.approx(weighted_mean_bound(values, lowest=0.0, alpha=alpha))
     assert detector.upper == pytest.approx(
         1 - weighted_mean_bound([1 - each for each in values], lowest=0.0, alpha=alpha)
@@ -118,3 +118,41 @@ def test_a_baseline_of_another_origin():
 def test_no_number_is_refused(value):
     with pytest.raises(ValueError, match="finite"):
         DriftDetector().add(value, 0.0)
+
+
+def test_a_run_of_values_without_time_can_still_be_kept() -> None:
+    """All traces of a load test may have one time: nothing is staked, and nothing grows beyond what JSON can hold."""
+    detector = DriftDetector()
+    for value in [1.0] * 200 + [0.0] * 3_000:
+        detector.add(value, 1e9)
+    assert msgspec.json.decode(msgspec.json.encode(detector), type=DriftDetector) == detector
+
+
+def test_the_reference_of_a_large_baseline_covers_all_of_its_values() -> None:
+    detector = DriftDetector(low=None, high=None)
+    detector.learn([float(number % 7_919) for number in range(20_000)])
+    assert detector.lower is not None
+    assert detector.upper is not None
+    assert 0.4 < detector.lower < 0.5 < detector.upper < 0.6
+
+
+def test_a_baseline_that_is_too_short_leaves_the_stream_to_learn_from_itself() -> None:
+    detector = DriftDetector()
+    detector.learn([1.0] * 30)
+    for case in range(200):
+        detector.add(1.0, case * 600.0)
+    assert detector.is_watching
+
+
+def test_values_that_take_long_to_come_do_not_stake_on_themselves() -> None:
+    """Failures by timeout, one trace after the other: nearly all of the time passes before a failure.
+
+    What is staked on a value must not depend on it, or each failure would be bet on with the time that it took.
+    """
+    detector = DriftDetector(lower=0.0, upper=0.01, size=0)
+    for at_s, value in enumerate([0.0] * 10):
+        detector.add(value, float(at_s))
+    before = detector.capital
+    detector.add(1.0, 43_209.0)
+    assert before < 0.001
+    assert detector.capital == pytest.approx(0.5, abs=0.01)

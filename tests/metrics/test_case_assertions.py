@@ -36,6 +36,7 @@ def ask(outcome: Any, *assertions: Any, trace: TraceLog = TRACE) -> Any:
         ("one two", {"type": "word-count", "value": 2}),
         ("one two", {"type": "word-count", "value": {"min": 1, "max": 2}}),
         ("kitten", {"type": "levenshtein", "value": "sitting", "threshold": 3}),
+        ("a" * 200_000, {"type": "levenshtein", "value": "a" * 200_000, "threshold": 0}),
         ("x", {"type": "tool-used", "value": "search"}),
         ("x", {"type": "cost", "threshold": 0.01}),
         ("x", {"type": "latency", "threshold": 2}),

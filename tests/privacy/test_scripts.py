@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import subprocess
 import sys
+from collections.abc import Callable
+from urllib.parse import quote
 
 import pytest
 
 from agentunit.privacy.detection.script_names import find_script_names
+from agentunit.privacy.detectors import PatternDetector
+from agentunit.privacy.findings import PII_TYPES
+from agentunit.privacy.pseudonyms import Pseudonyms
+from agentunit.privacy.redaction import Redactor
+from agentunit.privacy.spellings import KnownValues
 
 
 def found(text: str) -> list[str]:
@@ -78,3 +87,45 @@ def test_tables_are_read_only_where_their_script_occurs() -> None:
         "assert script_tables.table.cache_info().currsize == 1\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+_ENCODED = [
+    ("url", lambda name: quote(name)),
+    ("json", lambda name: json.dumps(name)),
+    ("html", lambda name: "".join(f"&#{ord(letter)};" for letter in name)),
+    ("base64", lambda name: base64.b64encode(name.encode()).decode()),
+    ("hexadecimal", lambda name: name.encode().hex()),
+    ("alone", lambda name: name),
+]
+
+
+@pytest.mark.parametrize("encode", [each for _, each in _ENCODED], ids=[kind for kind, _ in _ENCODED])
+@pytest.mark.parametrize(
+    ("told", "name"),
+    [
+        ("我叫王小明。", "王小明"),
+        ("担当の佐藤健太郎です。", "佐藤健太郎"),
+        ("고객 박서연 님입니다.", "박서연"),
+        ("คุณสมชาย ใจดี ค่ะ", "สมชาย ใจดี"),
+        ("اسمي محمد الزهراني.", "محمد الزهراني"),
+        ("שמי דנה כהן.", "דנה כהן"),
+        ("मेरा नाम राहुल वर्मा है।", "राहुल वर्मा"),
+    ],
+)
+def test_a_name_that_a_record_tells_is_masked_in_every_encoding(
+    told: str, name: str, encode: Callable[[str], str]
+) -> None:
+    redactor = Redactor(PatternDetector(), PII_TYPES, Pseudonyms())
+    record = {"case": {"id": "q1", "query": told}, "outcome": f"x: {encode(name)}"}
+    redactor.redact_data([record])
+    masked = json.dumps(record)
+    assert record["outcome"].strip('x: "') == "<NAME_1>"
+    assert redactor.survivors == []
+    redactor.redact_data([record])
+    assert json.dumps(record) == masked
+
+
+def test_a_name_is_not_found_in_another_that_begins_like_it() -> None:
+    known = KnownValues([("name", "김민주"), ("name", "高明")])
+    text = f"김민준, 김민주, 高明度, 高明。{quote('高明')}"
+    assert [place.value for place in known.places(text)] == ["김민주", "高明", "高明"]

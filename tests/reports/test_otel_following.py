@@ -102,3 +102,36 @@ def test_an_endpoint_that_is_not_there_loses_no_score(tmp_path, monkeypatch):
     write(tmp_path / "in", "records.jsonl", *(record_line(number) for number in range(20)))
     arguments = ["score", "in", "--once", "--metrics", "tool_success", "--json", "--otlp", "http://127.0.0.1:9"]
     assert json.loads(CliRunner().invoke(cli, arguments).stdout)["counts"]["scored"] == 20
+
+
+def test_nothing_is_sent_where_nobody_named_a_place(endpoint, tmp_path, monkeypatch):
+    """Neither where an answer leads, nor by a proxy of the environment."""
+    url, bodies = endpoint
+
+    class Elsewhere(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:  # the standard library's name
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(307)
+            self.send_header("Location", url + self.path)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            asked.append(self.path)
+
+        def log_message(self, *arguments: object) -> None:
+            pass
+
+    asked: list[str] = []
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Elsewhere)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HTTP_PROXY", url)
+    (tmp_path / "in").mkdir()
+    write(tmp_path / "in", "records.jsonl", record_line(1))
+    named = f"http://127.0.0.1:{server.server_port}"
+    CliRunner().invoke(cli, ["score", "in", "--once", "--metrics", "tool_success", "--otlp", named])
+    server.shutdown()
+    thread.join()
+    server.server_close()
+    assert asked
+    assert bodies == []

@@ -25,7 +25,7 @@ _SAMPLE = re.compile(rf"{_NAME}(?:\{{{_LABEL}(?:,{_LABEL})*\}})? (?:[+-]?[0-9.e+
 
 def row(metric: str, slice: str, *values: float, info: MetricInfo | None = None) -> SeriesRow:
     key = SeriesKey(metric, "lexical", slice)
-    state = new_series(key, info or MetricInfo(metric, "", "", "higher", (0.0, 1.0)), values[0], 1_600)
+    state = new_series(key, info or MetricInfo(metric, "", "", "higher", (0.0, 1.0)), values, 1_600)
     for place, value in enumerate(values):
         state.add(value, "secret-case", float(place), True, 0.5)
     state.statuses = {"ok": len(values), "error": 2}
@@ -92,3 +92,9 @@ def test_the_server_answers_and_ends():
         connection.close()
     finally:
         server.stop()
+
+
+def test_no_two_slices_get_one_name():
+    text = prometheus_text(snapshot(row("m", "a\tb", 1.0), row("m", "a b", 0.5), row("m", "a\rb", 0.5)), Mask())
+    lines = [line.rpartition(" ")[0] for line in text.splitlines() if line.startswith("agentunit_score_mean")]
+    assert len(lines) == len(set(lines)) == 6

@@ -111,7 +111,7 @@ PLANTED: dict[str, tuple[Made, Made]] = {
         lambda: Material([_case(query="Is the order late?", contains="Tuesday")]),
     ),
     "constant_answer": (
-        lambda: Material([_case(f"c{n}", f"Is {n} odd?", "yes" if n % 3 else "no") for n in range(9)]),
+        lambda: Material([_case(f"c{n}", f"Is {n} odd?", "yes" if n % 5 else "no") for n in range(9)]),
         lambda: Material([_case(f"c{n}", f"What is {n} squared?", str(n * n)) for n in range(9)]),
     ),
     "unchecked": (
@@ -268,6 +268,42 @@ def test_functions_of_the_suite_grade_null_agents_and_may_fail(capsys):
     assert capsys.readouterr().out == ""
 
 
+def test_functions_of_the_suite_are_called_for_null_agents_alone_named_and_not_for_every_case_of_many():
+    called: list[str] = []
+
+    def strict(output: str, expected: str) -> bool:
+        called.append(output)
+        return output == expected
+
+    cases = [_case(f"c{n}", f"Question {n}?", f"answer {n}", topic="x") for n in range(300)]
+    found = examine_soundness(Material(cases, [TaskSuccessMetric(check=strict)]))
+    assert [warning.check for warning in found.warnings] == []
+    assert found.functions_called == ["task_success"]
+    assert len(called) == 4 * 200
+    assert not any(output.startswith("answer") for output in called)
+    assert any("tried on 200 of 300 cases" in each for each in found.not_examined)
+
+
+def test_the_effect_of_a_sample_is_that_of_all():
+    cases = [_case(f"c{n}", f"Question {n}?") for n in range(1000)]
+    (warning,) = examine_soundness(Material(cases, [TaskSuccessMetric(check=lambda output: True)])).warnings
+    assert (warning.n_cases, warning.effect.share, warning.effect.n_tried) == (200, 1.0, 200)
+
+
+def test_all_expected_answers_are_tried_beside_a_metric_that_a_model_grades():
+    cases = [_case(f"c{n}", f"Question {n}?", f"answer {n}", regex="^answer") for n in range(300)]
+    cases[299].metadata["regex"] = "^other"
+    found = _texts(Material(cases, _metrics("regex", "answer_correctness")), "fails_own_check")
+    assert sorted(found) == ["c299"]
+
+
+def test_a_check_of_the_suite_may_read_any_expectation():
+    case = _case(expected="Rome", contains="Rome")
+    assert not _texts(Material([case], [TaskSuccessMetric(check=lambda case: True)]), "unchecked")
+    assert not _texts(Material([case], metric_names=frozenset({"task_success"})), "unchecked")
+    assert _texts(Material([case], [TaskSuccessMetric()]), "unchecked")
+
+
 def test_metrics_that_ask_a_judge_are_named_and_not_asked():
     found = examine_soundness(Material([_case(rubric="Is it kind?")], _metrics("helpfulness", "contains")))
     assert any("helpfulness: it asks a judge" in each for each in found.not_examined)
@@ -335,6 +371,19 @@ def test_the_effect_says_what_the_rate_is_without_the_cases():
     assert (warning.effect.rate, warning.effect.rate_without) == (0.5, pytest.approx(2 / 3))
     (alone,) = [w for w in examine_soundness(Material(cases)).warnings if w.check == "fails_own_check"]
     assert (alone.effect.rate, alone.effect.share) == (None, 0.25)
+
+
+def test_the_effect_of_deaths_leaves_errors_of_the_agent_in():
+    (warning,) = [
+        each
+        for each in examine_soundness(Material(runs=_runs({"c1": "!x", "c2": "++", "c3": "--"}))).warnings
+        if each.check == "infrastructure_death"
+    ]
+    # The first run passes one of two without the death; the second, which died of its own error, one of three.
+    assert (warning.effect.rate, warning.effect.rate_without) == (
+        pytest.approx(1 / 3),
+        pytest.approx((1 / 2 + 1 / 3) / 2),
+    )
 
 
 def test_templates_filled_with_other_names_are_no_near_duplicates():

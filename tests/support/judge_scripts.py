@@ -196,7 +196,7 @@ ON_THE_WAY: tuple[tuple[str, FaultOf, str, int], ...] = (
     ("the connection breaks in the body", _once(drop_after=0.9), "right", 4),
     ("the connection breaks before the response", _once(drop_after=0.0), "right", 4),
     ("the response comes twice", _once(twice=True), "right", 3),
-    ("HTML in place of JSON", _once(body=b"<html>It works!</html>"), "right", 4),
+    ("HTML instead of JSON", _once(body=b"<html>It works!</html>"), "right", 4),
     ("JSON that ends in the middle", _once(body=b'{"choices": [{"mess'), "right", 4),
     ("a redirect", _every(status=307, headers={"Location": "http://198.51.100.1/"}, body=b""), "redirects are not", 1),
     ("429 with a date that has passed", _once(status=429, headers={"Retry-After": "Thu, 01 Jan 1970 00:00:00 GMT"},

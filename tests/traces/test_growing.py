@@ -173,3 +173,12 @@ def test_a_file_that_is_gone_is_forgotten(reader, tmp_path):
     (tmp_path / "b.jsonl").unlink()
     reader.read()
     assert [each.path for each in reader.files.gone] == [str(tmp_path / "b.jsonl")]
+
+
+def test_files_are_read_in_the_order_in_which_they_were_written(tmp_path):
+    for number, name in enumerate("cab"):
+        path = tmp_path / f"{name}.jsonl"
+        path.write_text(f'{{"v":1,"case":{{"id":"{name}"}},"outcome":"4"}}\n')
+        os.utime(path, (1_700_000_000 + number, 1_700_000_000 + number))
+    found = [each.record.case.id for piece in GrowingFiles([str(tmp_path)]).read(1.8e9) for each in piece.records]
+    assert found == ["c", "a", "b"]

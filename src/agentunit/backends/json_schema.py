@@ -22,6 +22,7 @@ from agentunit.formulas.patterns import PatternError, linear_pattern
 MOST_REFERENCES = 20_000
 """References that double at each level make a small schema cost more steps than can ever be taken."""
 _LONGEST_MESSAGE = 200
+_MOST_UNKNOWN = 100
 _IN_MAPPINGS = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
 _IN_LISTS = ("allOf", "anyOf", "oneOf", "prefixItems", "items")
 _SINGLE = (
@@ -160,7 +161,9 @@ def _safe(base: Any) -> Any:
 
 def _check_parts(parts: list[Mapping[str, Any]], base: Any) -> None:
     for part in parts:
-        for name in part:
+        # Comparing names takes time: an object with more unknown ones than this was never a schema.
+        unknown = [name for name in part if name not in _KEYWORDS][:_MOST_UNKNOWN]
+        for name in [*(name for name in part if name in _KEYWORDS), *unknown]:
             if name in _BY_DRAFT and name not in base.VALIDATORS:
                 draft = base.__name__.removesuffix("Validator")
                 raise SchemaError(f"{name!r} is not a keyword of {draft}; name the draft of the schema in '$schema'")

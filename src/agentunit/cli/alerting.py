@@ -9,6 +9,7 @@ import shlex
 import signal
 import subprocess
 import threading
+import time
 from base64 import b64encode
 from collections import Counter
 from collections.abc import Callable
@@ -21,6 +22,7 @@ from agentunit.engine.following.series import Alert
 _TIMEOUT_S = 10.0
 _PAUSES_S = (1.0, 5.0)
 _MOST_WAITING = 1_000
+_HURRY_S = 3.0
 
 
 class AlertTarget:
@@ -35,6 +37,7 @@ class AlertTarget:
         if self.is_url:
             if not parts.hostname:
                 raise ValueError("an address has a host, as in https://hooks.example.org/agents")
+            parts.port  # noqa: B018  # says what is wrong with it
             self._parts = parts
             self.shown = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
             return
@@ -90,7 +93,7 @@ class AlertTarget:
 
 
 class AlertSender:
-    """Sends alerts in a thread of its own, each up to three times. ``settled`` has the numbers of those done with."""
+    """Sends alerts in a thread of its own, each up to three times. ``settled`` has the numbers of those sent."""
 
     def __init__(self, target: AlertTarget, report: Callable[[str], None]) -> None:
         self.target = target
@@ -110,7 +113,7 @@ class AlertSender:
             self.counts["dropped"] += 1
 
     def settled(self) -> list[int]:
-        """The alerts that were sent, or given up, since this was asked last."""
+        """The alerts that were sent since this was asked last; one that could not be is sent at the next start."""
         numbers = []
         while True:
             try:
@@ -118,12 +121,17 @@ class AlertSender:
             except queue.Empty:
                 return numbers
 
-    def stop(self, wait_s: float = 3 * _TIMEOUT_S) -> None:
-        """Send what waits, without pauses, and end; what takes longer is sent at the next start."""
+    def stop(self, is_hurried: Callable[[], bool] = lambda: False) -> None:
+        """Send what waits, without pauses, and end; what takes longer is sent at the next start.
+
+        Somebody who is in a hurry does not wait for a slow address.
+        """
         self._is_ending.set()
         with suppress(queue.Full):
             self._waiting.put_nowait(None)
-        self._thread.join(wait_s)
+        began = time.monotonic()
+        while self._thread.is_alive() and time.monotonic() - began < (_HURRY_S if is_hurried() else 3 * _TIMEOUT_S):
+            self._thread.join(0.1)
 
     def _work(self) -> None:
         while (alert := self._waiting.get()) is not None:
@@ -135,6 +143,8 @@ class AlertSender:
                 self._is_ending.wait(pause_s)
                 problem = self.target.send(alert)
             self.counts["failed" if problem else "sent"] += 1
-            if problem is not None:
-                self._report(f"{self.target.shown} could not be told of alert {alert.number}: {problem}")
-            self._settled.put(alert.number)
+            if problem is None:
+                self._settled.put(alert.number)
+            else:
+                told = f"{self.target.shown} could not be told of alert {alert.number}: {problem}"
+                self._report(f"{told}; the next start tries again")

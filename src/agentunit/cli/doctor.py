@@ -40,6 +40,7 @@ from agentunit.reports.reporters import reporter_table
 from agentunit.traces.formats import format_table
 from agentunit.traces.grouping import GroupBy
 
+_BASE = "base install"
 _TO_ADD = "\n[bold]To add what is missing[/bold]"
 # What each optional part is for, and the module whose presence shows that it is there.
 _EXTRAS = {
@@ -69,7 +70,9 @@ _EXTRAS = {
 @click.argument("files", nargs=-1, metavar="[FILE…|SUITE|RUN…]")
 @trace_options
 @store_option
-@click.option("--all", "everything", is_flag=True, help="Show every metric of traces, every case of warnings.")
+@click.option(
+    "--all", "everything", is_flag=True, help="Show what works, too; every metric of traces, every case of warnings."
+)
 @show_personal_data_option
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 @click.option("--judge", "ask_judge", is_flag=True, help="Also ask the configured judge one short question.")
@@ -98,7 +101,8 @@ def doctor(
     instrumentation that would add what the others need.
 
     With a suite, a dataset, tests of another tool, or runs: whether the test itself is sound. Every warning has its
-    evidence, its cases, and how much of the pass rate hangs on it.
+    evidence, its cases, and how much of the pass rate hangs on it. No agent and no judge is called; functions of a
+    suite that grade are.
 
     \b
     agentunit doctor
@@ -138,26 +142,43 @@ def doctor(
     if as_json:
         click.echo(encode_json(findings).decode())
     else:
-        _print(findings)
+        _print(findings, everything=everything or ask_judge or cache is not None)
     if any(each.state != "ok" for each in [*answers, *(findings[:1] if cache else ())]):
         raise click.exceptions.Exit(EXIT_ERRORS)
 
 
-def _print(findings: list[Finding]) -> None:
+def _print(findings: list[Finding], *, everything: bool) -> None:
+    """Print what does not work, and what to do about it; what works in one line, or with everything as a table."""
+    console = Terminal()
+    if not everything:
+        _print_working(findings, console)
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("part", "state", "what for"):
         table.add_column(heading, overflow="fold")
     colours = {"ok": "green", "missing": "yellow", "broken": "red", "refused": "red", "not ready": "yellow"}
-    for finding in findings:
+    listed = [each for each in findings if everything or each.state != "ok"]
+    for finding in listed:
         colour = colours.get(finding.state, "white")
         table.add_row(escape(finding.part), f"[{colour}]{finding.state}[/{colour}]", escape(finding.note))
-    console = Terminal()
-    console.print(table)
+    if listed:
+        console.print(table)
     fixes = [finding for finding in findings if finding.fix]
     if fixes:
         console.print("\n[bold]What to do[/bold]" if findings[0].part.startswith("judge") else _TO_ADD)
         for finding in fixes:
             console.print(f"  {finding.part}: {finding.fix}", markup=False, highlight=False, soft_wrap=True)
+    if not everything:
+        console.print("\nwhat works, and what for: --all", style="dim")
+
+
+def _print_working(findings: list[Finding], console: Terminal) -> None:
+    """The parts that work, in a few lines; packages of the base install are one part."""
+    first, *others = findings
+    works = [each.part.removeprefix("extra ") for each in others if each.state == "ok" and each.note != _BASE]
+    auto = _taken()
+    chosen = f"; backend auto takes {auto} for faithfulness" if auto is not None else ""
+    console.print(escape(f"{first.part}, {first.note}{chosen}"), highlight=False)
+    console.print(escape(f"works: {', '.join([_BASE, *works])}\n"), highlight=False)
 
 
 def _base() -> list[Finding]:
@@ -165,7 +186,7 @@ def _base() -> list[Finding]:
     findings = [Finding(f"agentunit {agentunit.__version__}", "ok", here)]
     for name in _base_requirements():
         try:
-            findings.append(Finding(f"{name} {version(name)}", "ok", "base install"))
+            findings.append(Finding(f"{name} {version(name)}", "ok", _BASE))
         except PackageNotFoundError:
             findings.append(Finding(name, "broken", "part of the base install, but gone", reinstall_command()))
     return findings

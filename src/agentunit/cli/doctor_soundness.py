@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field
@@ -18,12 +19,13 @@ from agentunit.cli.options import InputFailure
 from agentunit.cli.references import load_run
 from agentunit.cli.trace_inputs import trace_files_from
 from agentunit.core.case import DatasetCase
-from agentunit.core.results import encode_json
+from agentunit.core.results import InputError, encode_json
 from agentunit.datasets.foreign import read_document, read_foreign
 from agentunit.datasets.readers import DatasetError, load_dataset
 from agentunit.engine.suite import Suite, SuiteError, load_suite
 from agentunit.metrics.registry import resolve_metrics
 from agentunit.reports.console import Terminal
+from agentunit.reports.figures import counted
 from agentunit.reports.progress import Progress
 from agentunit.reports.soundness_console import masked, print_soundness
 from agentunit.soundness.examine import examine_soundness
@@ -39,6 +41,7 @@ from agentunit.traces.limits import LimitExceeded
 from agentunit.traces.native import STDIN
 from agentunit.traces.remote import is_remote
 
+_NEWEST = re.compile(r"last(?:~\d+)?")
 _YAML = (".yaml", ".yml")
 _TABLES = (".csv", ".tsv", ".parquet")
 # What a file of another tool may hold that has no counterpart here, and does not grade either.
@@ -65,7 +68,8 @@ def sort_inputs(words: Sequence[str], format_name: str | None, store_path: str) 
             named.traces.append(word)
         elif not os.path.exists(word):
             is_path = os.sep in word or Path(word).suffix in (".json", ".jsonl", ".py", *_YAML, *_TABLES)
-            (named.traces if is_path or not may_exist(store_path) else named.runs).append(word)
+            is_run = _NEWEST.fullmatch(word) or (not is_path and may_exist(store_path))
+            (named.runs if is_run else named.traces).append(word)
         elif is_table(word) or is_portable(word):
             named.runs.append(word)
         elif _is_test(word):
@@ -85,7 +89,11 @@ def examine_test(named: Named, group_by: GroupBy, store_path: str) -> Soundness:
     for reference in named.runs:
         gathered.add_run(load_run(reference, store_path))
     for path in named.traces:
+        n_runs = len(gathered.runs)
         gathered.add_records(Path(path).name, trace_files_from([path], None, group_by))
+        # Traces alone are examined as such, too, and what cannot be read of them is said there.
+        if len(gathered.runs) == n_runs and (named.tests or named.runs):
+            raise InputFailure(_nothing_in(path, gathered.unread.get(Path(path).name, [])))
     material.runs = gathered.runs
     if not material.cases:
         # A case that has no id in its record is known by its question.
@@ -98,9 +106,16 @@ def examine_test(named: Named, group_by: GroupBy, store_path: str) -> Soundness:
     with redirect_stdout(stderr):
         found = examine_soundness(material, progress.watch)
     progress.clear()
+    for name, errors in gathered.unread.items():
+        parts = counted(len(errors), "part")
+        found.not_examined.append(f"{parts} of {name} that could not be read, such as {errors[0]}")
     if gathered.is_cut:
         found.not_examined.append(f"records after the first {MOST_CASES:,} of a file")
     return found
+
+
+def _nothing_in(path: str, errors: Sequence[InputError]) -> str:
+    return str(errors[0]) if errors else f"{path}: nothing here is a case"
 
 
 def tell_soundness(found: Soundness, *, as_json: bool, everything: bool, show_personal_data: bool) -> None:
@@ -112,12 +127,12 @@ def tell_soundness(found: Soundness, *, as_json: bool, everything: bool, show_pe
         print_soundness(found, Terminal(), everything=everything)
 
 
-def is_foreign(path: str) -> bool:
-    """Whether a file holds tests of another tool."""
+def holds_tests(path: str) -> bool:
+    """Whether a file in which no trace was found holds tests of another tool, or questions with expected answers."""
     if not os.path.isfile(path):
         return False
     try:
-        return bool(read_foreign(path).cases)
+        return bool(_cases_of(path)[0])
     except DatasetError:
         return False
 
@@ -158,18 +173,25 @@ def _add_test(material: Material, path: str) -> None:
         cases, metrics, left_out = _cases_of(path)
     except (DatasetError, SuiteError) as error:
         raise InputFailure(str(error)) from None
-    material.cases = [*material.cases, *cases]
+    material.cases = [*material.cases, *_told_apart(cases, material, path)]
     material.left_out = [*material.left_out, *left_out]
     if metrics is not None:
         _add_metrics(material, metrics, path)
 
 
 def _add_suite(material: Material, suite: Suite) -> None:
-    material.cases = [*material.cases, *load_dataset(suite.dataset, folder=suite.folder)]
+    cases = load_dataset(suite.dataset, folder=suite.folder)
+    material.cases = [*material.cases, *_told_apart(cases, material, suite.name)]
     _add_metrics(material, suite.metrics, suite.name)
     material.gates = [*material.gates, *suite.gates]
     material.grader_fields = [*material.grader_fields, *suite.grader_fields]
     material.agent_fields = suite.agent_fields
+
+
+def _told_apart(cases: list[DatasetCase], material: Material, owner: str) -> list[DatasetCase]:
+    """The cases of one more test: an id that another test has already gets the name of its own behind it."""
+    taken = {case.id for case in material.cases}
+    return [msgspec.structs.replace(case, id=f"{case.id} ({owner})") if case.id in taken else case for case in cases]
 
 
 def _add_metrics(material: Material, metrics: Any, owner: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 import msgspec
 
-from agentunit.cli.doctor_soundness import Named, examine_test, is_foreign, tell_soundness
+from agentunit.cli.doctor_soundness import Named, examine_test, holds_tests, tell_soundness
 from agentunit.cli.main import EXIT_ERRORS
 from agentunit.cli.trace_inputs import trace_files_from
 from agentunit.core.results import encode_json
@@ -37,7 +37,7 @@ def examine_traces(
     source.on_progress = progress.touch
     health = examine(source, progress.watch)
     found = None
-    if not health.n_cases and all(map(is_foreign, files)):
+    if not health.n_cases and all(map(holds_tests, files)):
         found = examine_test(Named(tests=list(files)), group_by, "")
         tell_soundness(found, as_json=as_json, everything=everything, show_personal_data=show_personal_data)
         return

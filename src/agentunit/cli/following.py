@@ -10,6 +10,7 @@ from math import inf
 from typing import Any
 
 import click
+from msgspec import structs
 
 from agentunit.backends.judge.settings import configured
 from agentunit.cli.alerting import AlertSender
@@ -75,6 +76,7 @@ class Scoring:
         self.following = following
         self.mask = Mask(show_all=show_personal_data)
         self.n_worse = 0
+        self.is_hurried: Callable[[], bool] = lambda: not following.once
         self._next_at = 0.0
         self._stack = ExitStack()
         self._report, self._shown_alert = report, on_alert
@@ -103,6 +105,7 @@ class Scoring:
                 on_error=errors,
             )
             self._stack.callback(self.follower.close)
+            self._tell_of_short_baselines(metrics)
             self._begin_outputs()
         except (StoreError, SpoolError, ReportError) as error:
             self._stack.close()
@@ -110,6 +113,16 @@ class Scoring:
         except BaseException:
             self._stack.close()
             raise
+
+    def _tell_of_short_baselines(self, metrics: Sequence[Any]) -> None:
+        settings = self.follower.settings
+        known = {metric for (metric, _), values in settings.baseline.items() if len(values) >= FIRST_STAGE}
+        lacking = [metric.name for metric in metrics if metric.name not in known]
+        if settings.baseline_name and lacking:
+            self._report(
+                f"run {settings.baseline_name} has fewer than {FIRST_STAGE} scores of {', '.join(lacking)}: "
+                f"the first {settings.n_baseline:,} cases are the baseline of such metrics"
+            )
 
     def __enter__(self) -> Scoring:
         return self
@@ -139,7 +152,7 @@ class Scoring:
             self._sender = AlertSender(self.following.target, self._report)
             self._stack.callback(self._end_alerts, self._sender)
             for alert in self.follower.undelivered():
-                self._sender.put(alert)
+                self._sender.put(self._masked(alert))
 
     @property
     def snapshot(self) -> Snapshot:
@@ -177,14 +190,18 @@ class Scoring:
         if self._otel is not None:
             self._otel.on_alert(alert)
         if self._sender is not None:
-            self._sender.put(alert)
+            self._sender.put(self._masked(alert))
+
+    def _masked(self, alert: Alert) -> Alert:
+        names = {name: self.mask.data(getattr(alert, name)) for name in ("slice", "slices", "cases", "source")}
+        return structs.replace(alert, **names)
 
     def _settle(self) -> None:
         if self._sender is not None and (numbers := self._sender.settled()):
             self.follower.mark_delivered(numbers)
 
     def _end_alerts(self, sender: AlertSender) -> None:
-        sender.stop()
+        sender.stop(self.is_hurried)
         self._settle()
 
 
@@ -223,6 +240,7 @@ def follow_files(
             show_personal_data=show_personal_data,
             **options,
         ) as scoring:
+            scoring.is_hurried = lambda: stop.is_asked or not following.once
             n_before = scoring.follower.state.counts.get("unreadable", 0)
             screen = FollowScreen(scoring.follower.info, scoring.mask, quiet=as_json, to_an_end=following.once)
             try:
@@ -314,9 +332,10 @@ def _settings(store: RunStore, following: FollowChoice, by: str | None) -> Follo
     values: dict[tuple[str, str], list[float]] = {}
     if following.baseline is not None and following.baseline.isdecimal():
         n_baseline = int(following.baseline)
-        if n_baseline < FIRST_STAGE:
+        if not FIRST_STAGE <= n_baseline <= _MOST_BASELINE:
             raise click.BadParameter(
-                f"a baseline of cases has at least {FIRST_STAGE}; received {n_baseline}", param_hint="--baseline"
+                f"a baseline has from {FIRST_STAGE} to {_MOST_BASELINE:,} cases; received {n_baseline}",
+                param_hint="--baseline",
             )
     elif following.baseline is not None:
         name, values = _values_of_run(store, following.baseline)

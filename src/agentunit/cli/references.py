@@ -18,7 +18,7 @@ from agentunit.engine.decision import Decision
 from agentunit.engine.gate_expressions import GateError
 from agentunit.engine.scored_run import ScoredRun, find_scored_run, run_from_file
 from agentunit.engine.slices import SliceTable
-from agentunit.reports.printable import printable_line
+from agentunit.reports.printable import printable_line, show_command
 from agentunit.reports.reported_run import ReportedRun, open_run, open_run_file
 from agentunit.reports.reporters import ReportError
 from agentunit.store.opening import may_exist
@@ -126,6 +126,6 @@ def unknown_case(run: str, case_id: str, known: Sequence[str]) -> InputFailure:
 
 def next_command(reference: str, run: ScoredRun, decision: Decision) -> str:
     """How to look at a run, or at the case that matters most in it."""
-    shown = ["agentunit", "show", reference if is_file(reference) else run.header.id]
-    first = decision.cases_to_see[:1]
-    return shlex.join([*shown, *map(printable_line, first)])
+    shown = reference if is_file(reference) else run.header.id
+    first = next(iter(decision.cases_to_see), None)
+    return shlex.join(["agentunit", "show", shown]) if first is None else show_command(shown, first)

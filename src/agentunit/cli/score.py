@@ -61,7 +61,7 @@ from agentunit.engine.slices import Slices, slices_of_run
 from agentunit.engine.suspects.tool_marks import Mark
 from agentunit.metrics.base import describe
 from agentunit.reports.console import Terminal, error_line, print_causes, print_next, print_run
-from agentunit.reports.printable import printable_json, printable_line
+from agentunit.reports.printable import printable_json, printable_line, show_command
 from agentunit.reports.progress import Progress
 from agentunit.reports.reported_run import Mask, ReportedRun
 from agentunit.reports.slice_table import print_slices
@@ -433,7 +433,7 @@ def _print(
     elif out and out != STDIN:
         steps.append(f"every case's scores are in {out}")
     elif worst := _worst_case(summary, metrics) if len(files) == 1 and os.path.exists(files[0]) else None:
-        steps.append(shlex.join(["agentunit", "show", files[0], printable_line(worst)]))
+        steps.append(show_command(files[0], worst))
     elif summary.n_cases and not out:
         steps.append("agentunit score … --out scores.jsonl keeps every case's scores")
     if informational := [row.metric for row in summary.metrics if row.status == "informational"]:

@@ -35,7 +35,7 @@ from agentunit.reports.case_console import print_case
 from agentunit.reports.case_view import view_case, worst_repeat
 from agentunit.reports.console import Terminal, print_line
 from agentunit.reports.json_report import run_as_data
-from agentunit.reports.printable import printable_json, printable_line
+from agentunit.reports.printable import printable_json, printable_line, show_command
 from agentunit.reports.reported_run import Mask, ReportedCase, ReportedRun, how_to_resume
 from agentunit.reports.run_console import print_stored_run
 from agentunit.traces.remote import is_file
@@ -186,6 +186,6 @@ def _next_steps(reported: ReportedRun, reference: str, store_path: str) -> list[
     """The command to go on with: the rest of an unfinished run, a case behind the decision, or one of the worst."""
     ids = [*reported.decision.failing_cases, *reported.worst_cases()] or reported.case_ids()[:1]
     quoted = shlex.quote(reference)
-    steps = [f"agentunit show {quoted} {shlex.quote(ids[0])}"] if ids else []
+    steps = [show_command(reference, ids[0])] if ids else []
     resume = None if is_file(reference) else how_to_resume(reported.run.header, store_path)
     return [*([resume] if resume else []), *steps, f"agentunit export {quoted} --to run.html"][:1]

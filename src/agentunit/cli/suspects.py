@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -23,6 +22,7 @@ from agentunit.core.records import Record
 from agentunit.core.results import InputError, encode_json
 from agentunit.engine.case_fields import check_field
 from agentunit.engine.decision import decide_ranking
+from agentunit.engine.suspects.evidence import in_order
 from agentunit.engine.suspects.grounding import MOST_RUNS, local_groundedness, unsupported
 from agentunit.engine.suspects.ranking import Suspect, SuspectReport, rank_runs
 from agentunit.engine.suspects.signatures import Signatures
@@ -30,7 +30,7 @@ from agentunit.engine.suspects.tasks import groups_alike
 from agentunit.engine.suspects.tool_marks import Mark, parse_marks
 from agentunit.metrics.inputs import InputProblem
 from agentunit.reports.console import Terminal, error_line
-from agentunit.reports.printable import printable_json, printable_line
+from agentunit.reports.printable import printable_json, printable_line, show_command
 from agentunit.reports.progress import Progress
 from agentunit.reports.reported_run import Mask, store_arguments
 from agentunit.reports.suspects_console import masked_report, print_suspects, rows_shown, suspect_groups
@@ -115,17 +115,24 @@ class SuspectInput:
         for each in source or ():
             yield each, None, (source.current_file or "") if by_file and source is not None else ""
 
-    def show_command(self, run: Suspect) -> str:
-        """The command that shows one of its runs."""
-        more = ["--repeat", str(run.repeat + 1)] if run.repeat else []
-        if self.run_id is not None:
-            more += store_arguments(self._store_path)
-        return shlex.join(["agentunit", "show", run.source or self.reference, printable_line(run.case_id), *more])
+    def show_command(self, run: Suspect) -> str | None:
+        """The command that shows one of its runs; ``None`` where none could."""
+        if not self.reference:
+            return None
+        repeat = run.repeat if run.n_repeats > 1 else None
+        return show_command(run.source or self.reference, run.case_id, repeat=repeat, more=self.show_options)
+
+    @property
+    def show_options(self) -> list[str]:
+        """What that command needs to find the store."""
+        return [] if self.run_id is None else store_arguments(self._store_path)
 
     @property
     def reference(self) -> str:
-        """What the input is called in commands."""
-        return self.run_id or (self.files[0] if len(self.files) == 1 else "FILE")
+        """What the input is called in commands; empty for what they cannot read: standard input, and sessions."""
+        if self.run_id is None and (not self.can_read_again or self._group_by != "trace"):
+            return ""
+        return self.run_id or self.files[0]
 
 
 def score_suspects(
@@ -169,7 +176,7 @@ def score_suspects(
     mask = Mask(show_all=show_personal_data)
     decision = decide_ranking(report.n_runs, len(report.runs), n_errors, max_errors)
     remember_exit_code(decision.exit_code)
-    groups = suspect_groups(report, given.reference, mask)
+    groups = suspect_groups(report, given.reference, mask, given.show_options)
     if choice.backend == "judge" and groups:
         groups = named_by_judge(groups, choice)
     if out is not None:
@@ -179,14 +186,17 @@ def score_suspects(
                 lines.write(encode_json({**structs.asdict(run), "next": given.show_command(run)}) + b"\n")
     shown = masked_report(report, mask, rows_shown(all_rows))
     first = next(iter(report.suspects or report.runs), None)
-    steps = [] if first is None else [given.show_command(first)]
+    shown_by = None if first is None else given.show_command(first)
+    steps = [] if shown_by is None else [shown_by]
     if out is not None and out != STDIN:
         steps.append(f"every run's rank and evidence is in {out}")
     if given.source is not None:
         print_reading(given.source, Terminal(stderr=as_json or out == STDIN))
     if as_json:
         data = {"n_suspects": len(report.suspects), **structs.asdict(shown), "groups": groups, "n_errors": n_errors}
-        click.echo(printable_json({**data, "next": steps[:1], "exit_code": decision.exit_code}))
+        click.echo(
+            printable_json({**data, "next": [] if shown_by is None else [shown_by], "exit_code": decision.exit_code})
+        )
     elif report.n_runs:
         print_suspects(report, shown, groups, Terminal(stderr=out == STDIN), next_steps=steps)
     for each in errors:
@@ -242,7 +252,7 @@ def _grounded(report: SuspectReport, given: SuspectInput) -> SuspectReport:
             found = unsupported(record, metric)
             if found is not None:
                 run = runs[wanted[place]]
-                runs[wanted[place]] = structs.replace(run, evidence=(*run.evidence, found))
+                runs[wanted[place]] = structs.replace(run, evidence=in_order((*run.evidence, found)))
         if place >= last:
             break
     return structs.replace(report, runs=runs)

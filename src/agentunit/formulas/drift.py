@@ -2,8 +2,9 @@
 
 An e-detector of the kind of Shiryaev and Roberts: with every value a new bet is opened that the mean has left the
 range in which the baseline puts it, and all bets grow or shrink with the values. While the mean stays in that range no
-bet is expected to grow. What is staked is the time since the value before, in days: capital of 1 a day comes in, so the
-sum exceeds a threshold of D less than once in D days on average, however many values a day brings.
+bet is expected to grow. What is staked on the next value is the time that the last one took to come, in days: capital
+of 1 a day comes in, so the sum exceeds a threshold of D less than once in D days on average, however many values a day
+brings, and also where a value has to do with the time that it took.
 
 Shin, Ramdas, Rinaldo: E-detectors: a nonparametric framework for sequential change detection (2023).
 Waudby-Smith, Ramdas: Estimating means of bounded random variables by betting (2024).
@@ -30,9 +31,15 @@ BOUNDS_WRONG = 0.01
 _BETS = (0.02, 0.04, 0.08, 0.14, 0.24, 0.38, 0.58, 0.85)
 _N_BETS = len(_BETS)
 _SMALLEST = 1e-9
+# Without new stakes, as where all values have one time, a run could outgrow what a number can hold.
+_LARGEST_RUN = 1e200
 _DAY_S = 86_400.0
 _LONGEST_GAP = 1.0
 _SIGN_OF_CHANGE = 0.01
+# By chance the run of one bet is this large at most a twentieth of the time; the best of eight more often, which only
+# makes a slice learn anew.
+_SIGN_OF_PART = 20.0
+_LARGEST_REFERENCE = 1_000
 
 Direction = Literal["fell", "rose"]
 
@@ -61,14 +68,14 @@ class _Side(Struct, array_like=True):
     since: list[tuple[float, int, float]] = field(default_factory=lambda: [(0.0, 0, 0.0)] * _N_BETS)
 
     def add(self, gain: float, opened: float, now: tuple[float, int, float]) -> float:
-        """Take one more value, and return the capital of all bets together."""
+        """Take one more value, and return the capital of all bets together, with what is staked on the next value."""
         factors = [1.0 + bet * gain for bet in _BETS]
-        self.capital = [(held + opened) * factor for held, factor in zip(self.capital, factors, strict=True)]
+        self.capital = [held * factor + opened for held, factor in zip(self.capital, factors, strict=True)]
         runs = self.runs
         for place, run in enumerate(runs):
             if run <= 1.0:
                 runs[place], self.since[place] = 1.0, now
-        self.runs = [run * factor for run, factor in zip(runs, factors, strict=True)]
+        self.runs = [min(run * factor, _LARGEST_RUN) for run, factor in zip(runs, factors, strict=True)]
         return sum(self.capital) / _N_BETS
 
 
@@ -142,15 +149,37 @@ class DriftDetector(Struct):
         return None
 
     def learn(self, values: Sequence[float], *, share: float = 1.0) -> None:
-        """Take a baseline that lies before the stream, in place of the first values of it."""
+        """Take a baseline that lies before the stream, in place of the first values of it; fewer than 100 are none."""
+        if len(values) < FIRST_STAGE:
+            return
+        self.size = 0
         if self.low is None or self.high is None:
             # Half of them say what is usual, the other half how far that holds.
-            self.reference = sorted(values[::2])[:1_000]
+            self.reference = sorted(values[:: 2 * max(1, len(values) // (2 * _LARGEST_REFERENCE))])
             values = values[1::2]
         scaled = [each for value in values if (each := self._scaled(value)) is not None]
-        self.n_baseline, self.total, self.size = len(scaled), fsum(values), 0
-        if len(scaled) >= FIRST_STAGE // 2:
-            self._bound(scaled, BOUNDS_WRONG * share / 2.0)
+        self.n_baseline, self.total = len(scaled), fsum(values)
+        self._bound(scaled, BOUNDS_WRONG * share / 2.0)
+
+    def takes_part(self, direction: Direction) -> bool:
+        """Whether the values speak for a change that was noticed in more than these; then the baseline begins anew."""
+        side = self.fell if direction == "fell" else self.rose
+        if not self.is_watching or max(side.runs) < _SIGN_OF_PART:
+            return False
+        self._begin_anew()
+        return True
+
+    def is_outside(self, value: float) -> bool:
+        """Whether a value lies outside of the range, by more than rounding."""
+        if self.low is None or self.high is None:
+            return False
+        rounding = 1e-9 * (self.high - self.low)
+        return not self.low - rounding <= value <= self.high + rounding
+
+    def watch_ranks(self) -> None:
+        """Begin anew with the ranks of values, whatever range they have."""
+        self.low = self.high = None
+        self._begin_anew()
 
     def _scaled(self, value: float) -> float | None:
         """A value from 0 to 1; ``None`` while the first ones only say what is usual."""
@@ -171,7 +200,7 @@ class DriftDetector(Struct):
         # A sign of change must not become part of what is usual.
         if n >= FIRST_STAGE and _is_stage(n, self.size) and self.capital < _SIGN_OF_CHANGE * enough:
             # At each doubling twice the chance to be wrong, all together BOUNDS_WRONG.
-            self._bound(self.values, BOUNDS_WRONG * share / 2.0 * n / (2.0 * self.size))
+            self._bound(self.values, BOUNDS_WRONG * share / 2.0 * n / _sum_of_stages(self.size))
         if n >= self.size:
             self.values = []
 
@@ -232,3 +261,15 @@ def _is_stage(n: int, size: int) -> bool:
         return True
     doubled, rest = divmod(n, FIRST_STAGE)
     return rest == 0 and doubled & (doubled - 1) == 0 and n < size
+
+
+def _sum_of_stages(size: int) -> int:
+    """The numbers of values at which bounds are computed, added up.
+
+    >>> _sum_of_stages(1_600), _sum_of_stages(150)
+    (3100, 250)
+    """
+    total, n = size, FIRST_STAGE
+    while n < size:
+        total, n = total + n, 2 * n
+    return total

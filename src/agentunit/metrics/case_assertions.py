@@ -152,6 +152,8 @@ def _levenshtein(item: Item, assertion: Mapping[str, Any]) -> bool:
     answer, wanted, most = item.answer or "", _text(assertion), _threshold(assertion)
     if abs(len(answer) - len(wanted)) > most:
         return False
+    if most < 1:
+        return answer == wanted
     if max(len(answer), len(wanted)) > _LONGEST_COMPARED:
         raise InputProblem(f"{_PLACE}: levenshtein compares at most {_LONGEST_COMPARED:,} letters")
     return edit_distance(answer, wanted) <= most

@@ -11,7 +11,7 @@ from html import unescape
 from typing import NamedTuple
 from urllib.parse import unquote
 
-_SHORTEST = 6
+_SHORTEST = 6  # bytes: two Chinese letters
 _ESCAPES = re.compile(
     r"(?P<url>(?:%[0-9A-Fa-f]{2})+)|(?P<html>&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z]{2,8});)"
     r"|(?P<bytes>(?:\\x[0-9A-Fa-f]{2})+)|(?P<json>(?:\\u[0-9A-Fa-f]{4})+|\\[nrtbf\"/\\'])"
@@ -89,7 +89,7 @@ def encoded_texts(text: str) -> Iterator[tuple[int, int, str]]:
         written = found.group()
         for decode in (_from_hexadecimal, _from_base64):
             decoded = decode(written)
-            if decoded is not None and len(decoded) >= _SHORTEST and _READABLE.fullmatch(decoded):
+            if decoded is not None and len(decoded.encode()) >= _SHORTEST and _READABLE.fullmatch(decoded):
                 yield found.start(), found.end(), decoded
                 break
 

@@ -209,7 +209,8 @@ def is_worth_repeating(name: str, n_found: int, everything: str) -> bool:
     if len(re.findall(spelled, everything, re.IGNORECASE)) > _MOST_UNNOTICED * n_found:
         return False
     lower = name.lower()
-    if len(words) != 1 or lower not in everything:
+    has_no_case = lower == name.upper()
+    if len(words) != 1 or has_no_case or lower not in everything:
         return True
     return len(re.findall(rf"(?<![^\W_]){re.escape(lower)}(?![^\W_])", everything)) < n_found
 

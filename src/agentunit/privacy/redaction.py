@@ -139,7 +139,7 @@ class Redactor:
         }
         personal = [(str(type), leaf.text) for leaf, type in numbers.items()]
         everything = "\0".join(leaf.text for leaf in leaves) if values or encoded else ""
-        names = self._names(all_leaves, fields, values | encoded, everything)
+        names = self._names(all_leaves, fields, encoded | values, everything)
         others = (value for value in (*values, *encoded, *personal) if value[0] != "name")
         known = KnownValues(dict.fromkeys([*others, *(("name", name) for name in names)]))
         people = People(names)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
-from unicodedata import combining, normalize
+from unicodedata import category, combining, normalize
 
 from agentunit.formulas.identifiers import calendar_date
 from agentunit.privacy.detection.gazetteer import words
@@ -27,6 +27,10 @@ _NOT_ALNUM = bytes(each for each in range(128) if not chr(each).isalnum())
 _ALNUM = frozenset(each for each in range(128) if chr(each).isalnum())
 _NO_WORD = re.compile(r"[\W_]+")
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
+# Chinese, Japanese and Korean put no space between surname and given name, or before the next word. Two letters may be
+# part of a longer word; three mean the name wherever they stand.
+_UNSPACED = re.compile("[\u3041-\u30ff\u3400-\u9fff\uac00-\ud7af々]+")
+_SHORTEST_UNSPACED = 3
 _MARKS = frozenset("%&\\")
 _DATE = re.compile(r"([0-9]{1,4})[-/. ]([0-9]{1,2})[-/. ]([0-9]{1,4})")
 _MONTHS = words("january february march april may june july august september october november december")
@@ -48,7 +52,8 @@ class Place(NamedTuple):
 class KnownValues:
     """Values of a type, looked for in texts in every spelling and encoding.
 
-    Too short or too common values are left out: six letters or digits are the least, and a name needs two words.
+    Too short or too common values are left out: six letters or digits are the least, and a name needs two words
+    (in Chinese, Japanese and Korean two letters).
 
     >>> known = KnownValues([("ssn", "536-22-8741"), ("email", "ada@example.org")])
     >>> text = "536228741, ada%40example.org or YWRhQGV4YW1wbGUub3Jn"
@@ -162,9 +167,15 @@ class _View:
         start, end = letters[0], letters[-1] + 1
         if any(right - left > _MOST_BETWEEN + 1 for left, right in pairwise(letters)):
             return None
-        if _goes_on(self.text[start - 1 : start], self.text[start]) or _goes_on(
-            self.text[end : end + 1], self.text[end - 1]
-        ):
+        if self._letters[past : past + 1] == letters[-1:]:
+            return None  # only part of a syllable: "주" in "준"
+        before, after = self.text[start - 1 : start], self.text[end : end + 1]
+        if _goes_on(before, self.text[start]) or _goes_on(after, self.text[end - 1]):
+            return None
+        # A vowel that is written as a sign of its own belongs to the letter before it: "वर्मा".
+        while category(self.text[end : end + 1] or " ").startswith("M"):
+            end += 1
+        if end - start < _SHORTEST_UNSPACED and (_UNSPACED.match(before) or _UNSPACED.match(after)):
             return None
         return self.written(start, end)
 
@@ -255,6 +266,10 @@ def _spellings(type: str, value: str) -> Iterator[str]:
     forms.update(_OTHER_FORMS[type](value) if type in _OTHER_FORMS else ())
     shortest = _SHORTEST_ADDRESS if type == "address" else _SHORTEST
     needs_digit = type in _WITH_DIGITS
+    if type == "name" and _UNSPACED.fullmatch(value.replace(" ", "")):
+        # Full names have two to four letters in these scripts.
+        yield from (form for form in sorted(forms) if len(value) > 1)
+        return
     for form in sorted(forms):
         if len(form) < shortest or (needs_digit and not any(each.isdigit() for each in form)):
             continue

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from agentunit.core.outcome import outcome_text
 from agentunit.core.results import Score
+from agentunit.engine.suspects.effects import tool_words
 from agentunit.engine.suspects.grounding import CLEARLY_BELOW, sentence_kind
 from agentunit.engine.suspects.signatures import failure_of
+from agentunit.formulas.text import shortened
 from agentunit.metrics.base import MetricInfo
 from agentunit.reports.failure_groups import Cause
 
@@ -58,7 +60,11 @@ def _cause(case: ReportedCase, low: Collection[str]) -> tuple[str, str, str]:
                 failed[name] = said
     if failed:
         name, said = next(reversed(failed.items()))
-        return "failed call", f"{name}: {said}", f"`{name}` failed and was never repaired: {said}"
+        return (
+            "failed call",
+            f"{name}: {said}",
+            f"`{tool_words(name)}` failed, and no later call of it succeeded: {said}",
+        )
     if missing := _missing_calls(case.scores.get("tool_trajectory")):
         return "missing call", missing[0], f"expected, and not called: {', '.join(missing)}"
     if outcome_text(case.record.outcome) is None:
@@ -97,5 +103,5 @@ def _detail(detail: Mapping[str, Any]) -> str:
     """What a check says about its verdict, where it does."""
     for key in ("missing", "violations", "reason", "problems"):
         if detail.get(key):
-            return f": {key} {detail[key]!s:.120}"
+            return f": {key} {shortened(str(detail[key]), 120)}"
     return ""

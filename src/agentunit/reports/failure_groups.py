@@ -8,7 +8,6 @@ own words.
 from __future__ import annotations
 
 import re
-import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -16,7 +15,7 @@ from msgspec import Struct
 
 from agentunit.core.outcome import Outcome
 from agentunit.core.records import Record
-from agentunit.reports.printable import printable_line
+from agentunit.reports.printable import printable_line, show_command
 
 GROUPS_SHOWN = 5
 EXCEPTION = "exception"
@@ -70,11 +69,12 @@ class FailureGroup(Struct, frozen=True):
 class Cause(Struct, frozen=True):
     """Why one case failed or is suspected. ``words`` are what cases with the same cause share.
 
-    ``reference`` is the run or file to show it of, where that is not the one of all.
+    ``repeat`` counts from 0; ``None`` where the case was recorded once. ``reference`` is the run or file to show it
+    of, where that is not the one of all.
     """
 
     case_id: str
-    repeat: int
+    repeat: int | None
     kind: str
     words: str
     error: str
@@ -89,8 +89,9 @@ def cause_groups(
     *,
     slice_counts: Mapping[str, int] | None = None,
     n_records: int = 0,
+    show_options: Sequence[str] = (),
 ) -> list[FailureGroup]:
-    """Causes that are alike as one group, the most frequent first.
+    """Causes that are alike as one group, the most frequent first. ``show_options`` go with the command that shows one.
 
     ``slice_counts`` says how many of all ``n_records`` are of each kind: what most cases of a group share and others
     do not is its slice.
@@ -104,13 +105,12 @@ def cause_groups(
     for (kind, shape), alike in sorted(found.items(), key=lambda item: -len(item[1])):
         first = alike[0]
         slice = _slice_of(alike, slice_counts or {}, n_records)
-        name, error, shown_slice = mask([group_name(kind, shape), first.error, slice or ""])
-        show = ["agentunit", "show", first.reference or run_reference, printable_line(first.case_id)]
-        show += ["--repeat", str(first.repeat + 1)] if first.repeat else []
+        # Masked before it is cut: half an address is found by no detector.
+        words, error, shown_slice = mask([shape, first.error, slice or ""])
+        name, reference = group_name(kind, words), first.reference or run_reference
+        show = show_command(reference, first.case_id, repeat=first.repeat, more=show_options) if reference else ""
         ids = tuple(dict.fromkeys(cause.case_id for cause in alike))
-        groups.append(
-            FailureGroup(kind, error, None, None, len(alike), ids, shlex.join(show), kind, name, shown_slice or None)
-        )
+        groups.append(FailureGroup(kind, error, None, None, len(alike), ids, show, kind, name, shown_slice or None))
     return groups
 
 
@@ -163,9 +163,9 @@ def failure_groups(
         found.items(), key=lambda item: -item[1][1]
     ):
         ids = tuple(dict.fromkeys(cases))
-        texts = [failure, error, source_line(trace, place) or "", place or "", group_name(EXCEPTION, shape)]
-        failure, error, line, masked_place, name = mask(texts)
-        show = shlex.join(["agentunit", "show", run_reference, printable_line(ids[0])])
+        texts = [failure, error, source_line(trace, place) or "", place or "", shape]
+        failure, error, line, masked_place, words = mask(texts)
+        name, show = group_name(EXCEPTION, words), show_command(run_reference, ids[0])
         at = masked_place or None
         groups.append(FailureGroup(failure, error, at, line or None, n_records, ids, show, EXCEPTION, name))
     return groups

@@ -20,7 +20,7 @@ from agentunit.reports.printable import printable_line
 from agentunit.reports.reported_run import Mask
 
 _LINE_EVERY_S = 10.0
-_MOST_SLICES, _MOST_ALERTS, _CASES_NAMED = 8, 5, 5
+_MOST_SLICES, _MOST_ALERTS, _CASES_NAMED, _SLICES_NAMED = 8, 5, 5, 5
 _WATCHED, _CLOSE = 0.02, 0.1
 
 
@@ -39,6 +39,11 @@ def describe_alert(alert: Alert, mask: Mask) -> str:
     since = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(alert.since))
     levels = f"from {quantity(alert.before, alert.unit)} to {quantity(alert.after, alert.unit)}"
     told = f"{what}{backend}{where} {alert.direction} {levels} since {since} ({counted(alert.n_since, 'case')}){judged}"
+    if alert.slices:
+        told += f"; shown by {', '.join(map(mask.name, alert.slices[:_SLICES_NAMED]))}"
+        told += f" and {len(alert.slices) - _SLICES_NAMED} more" if len(alert.slices) > _SLICES_NAMED else ""
+    if alert.part_of is not None:
+        told += f"; part of alert {alert.part_of}"
     return printable_line(told + (f"; such as {cases}" if cases else ""), 1000)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -19,6 +20,7 @@ from agentunit.reports.reporters import ReportError
 ALERT_EVENT_NAME = "agentunit.drift"
 _EXPORT_EVERY_MS = 15_000
 _TIMEOUT_S = 10
+_END_WITHIN_S = 4.0
 _FLUSH_EVERY, _FLUSH_WITHIN_MS, _LEFT_BEHIND_S = 500, 2_000, 60.0
 
 
@@ -45,11 +47,13 @@ class OtelExport:
         self._n_emitted, self._flush_again_at = 0, 0.0
         self._logs = LoggerProvider(resource=resource, shutdown_on_exit=False)
         self._logs.add_log_record_processor(
-            BatchLogRecordProcessor(OTLPLogExporter(endpoint=f"{base}/v1/logs", timeout=_TIMEOUT_S))
+            BatchLogRecordProcessor(
+                OTLPLogExporter(endpoint=f"{base}/v1/logs", timeout=_TIMEOUT_S, session=_direct_session())
+            )
         )
         self._logger = self._logs.get_logger("agentunit", agentunit.__version__)
         reader = PeriodicExportingMetricReader(
-            OTLPMetricExporter(endpoint=f"{base}/v1/metrics", timeout=_TIMEOUT_S),
+            OTLPMetricExporter(endpoint=f"{base}/v1/metrics", timeout=_TIMEOUT_S, session=_direct_session()),
             export_interval_millis=_EXPORT_EVERY_MS,
         )
         self._metrics = MeterProvider([reader], resource=resource, shutdown_on_exit=False)
@@ -156,9 +160,26 @@ class OtelExport:
         )
 
     def stop(self) -> None:
-        """Send what is left, and end."""
-        self._logs.shutdown()
-        self._metrics.shutdown()
+        """Send what is left, and end; an endpoint that takes long does not get it."""
+        ending = [threading.Thread(target=each.shutdown, daemon=True) for each in (self._logs, self._metrics)]
+        for each in ending:
+            each.start()
+        ends_at = time.monotonic() + _END_WITHIN_S
+        for each in ending:
+            each.join(max(0.0, ends_at - time.monotonic()))
+
+
+def _direct_session() -> Any:
+    """A session that sends to the address it is given and to no other: by no proxy, and not where an answer leads."""
+    from requests import Session
+
+    class DirectSession(Session):
+        def request(self, *args: Any, **kwargs: Any) -> Any:
+            return super().request(*args, **{**kwargs, "allow_redirects": False})
+
+    session = DirectSession()
+    session.trust_env = False
+    return session
 
 
 _EDGES = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0, 1000.0, 10000.0]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shlex
+from collections.abc import Sequence
 from typing import Any
 
 from agentunit.core.results import encode_json
@@ -73,6 +75,20 @@ def printable_line(text: str, most: int | None = None) -> str:
     if most is not None and len(line) > most:
         return line[: max(0, most - 1)] + "…"
     return line
+
+
+def show_command(reference: str, case_id: str, *, repeat: int | None = None, more: Sequence[str] = ()) -> str:
+    """The command that shows a case of a run or file. ``repeat`` counts from 0; without it the worst is shown.
+
+    >>> show_command("a.jsonl", "desk-016", repeat=1), show_command("a.jsonl", "-7")
+    ('agentunit show a.jsonl desk-016 --repeat 2', 'agentunit show -- a.jsonl -7')
+    """
+    options = [*(() if repeat is None else ("--repeat", str(repeat + 1))), *more]
+    # The command finds an id by how it is printed, too.
+    words = [reference, printable_line(case_id)]
+    # What begins with a dash reads as an option.
+    words = [*options, "--", *words] if any(word.startswith("-") for word in words) else [*words, *options]
+    return shlex.join(["agentunit", "show", *words])
 
 
 def xml_safe(text: str) -> str:

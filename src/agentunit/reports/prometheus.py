@@ -110,9 +110,9 @@ def _labels(labels: Mapping[str, str]) -> str:
 
 
 def _escaped(value: str) -> str:
-    # Control characters are allowed there, and break what reads lines.
-    text = "".join(each if each.isprintable() or each == "\n" else " " for each in value)
-    text = text.encode("utf-8", "replace").decode()
+    # Control characters are allowed there, and break what reads lines. No two slices may get one name: of an answer
+    # with a sample twice nothing is taken.
+    text = "".join(each if each.isprintable() or each == "\n" else f"<{ord(each):x}>" for each in value)
     return text.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
 
 

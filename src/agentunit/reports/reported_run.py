@@ -32,7 +32,7 @@ from agentunit.engine.slices import SliceTable
 from agentunit.engine.table_run import scores_of
 from agentunit.metrics.base import MetricInfo
 from agentunit.reports.case_causes import cause_of, low_metrics, slices_of
-from agentunit.reports.failure_groups import FailureGroup, cause_groups, failure_groups
+from agentunit.reports.failure_groups import Cause, FailureGroup, cause_groups, failure_groups
 from agentunit.reports.printable import clipped, printable_line
 from agentunit.store.labels import Place, StoredLabel, places_of
 from agentunit.store.opening import DEFAULT_PATH, shown_address
@@ -359,12 +359,16 @@ class ReportedRun:
         named = dict.fromkeys((*self.decision.failing_cases, *self.worst_cases()))
         cases = self._cases() if is_short else (case for each in list(named)[:_MOST_NAMED] for case in self._case(each))
         counts: Counter[str] = Counter()
-        found, n_seen = [], 0
+        found: list[Cause] = []
+        n_repeats: Counter[str] = Counter()
+        n_seen = 0
         for case in cases:
             n_seen += 1
+            n_repeats[case.case_id] += 1
             counts.update(slices_of(case.record.case.metadata))
             if not case.failed and (low := low_metrics(case.scores, self.infos)):
                 found.append(cause_of(case, low))
+        found = [each if n_repeats[each.case_id] > 1 else structs.replace(each, repeat=None) for each in found]
         reference = self.path or self.run.header.id
         # What is frequent elsewhere is not known of a long run, so that its groups have no slice.
         n_records = n_seen if is_short else 0

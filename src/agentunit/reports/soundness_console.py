@@ -16,6 +16,7 @@ from agentunit.soundness.found import Effect, Evidence, Soundness, SoundnessWarn
 _WARNINGS_SHOWN = 8
 _CASES_SHOWN = 3
 _LONGEST_ID = 40
+_SHOWN_SHARE = 0.01
 _LONGEST_EVIDENCE = 150
 
 
@@ -26,6 +27,9 @@ def print_soundness(soundness: Soundness, console: Console, *, everything: bool 
     for number, warning in enumerate(shown, 1):
         _print_warning(number, warning, console, everything=everything)
     left = len(soundness.warnings) - len(shown)
+    if soundness.functions_called:
+        named = printable_line(", ".join(soundness.functions_called))
+        console.print(Text(f"called with answers that no agent gave: {named} (functions of the suite)", style="dim"))
     for reason in soundness.not_examined:
         console.print(Text(f"not examined: {printable_line(reason)}", style="dim"))
     if left > 0 or any(each.n_cases > _CASES_SHOWN for each in shown):
@@ -34,13 +38,25 @@ def print_soundness(soundness: Soundness, console: Console, *, everything: bool 
 
 
 def masked(soundness: Soundness, *, show_personal_data: bool) -> Soundness:
-    """The same with personal data masked in the evidence, which quotes cases."""
+    """The same with personal data masked in the evidence, which quotes cases, and in questions that stand for an id."""
     mask = Mask(show_all=show_personal_data)
+
+    def named(case: str) -> str:
+        # An id stays, or its case could not be found again; a text with spaces is the question of a case without one.
+        return mask.name(case) if " " in case else case
+
     warnings = [
-        structs.replace(each, evidence=[Evidence(one.case, mask.text(one.text)) for one in each.evidence])
+        structs.replace(
+            each,
+            cases=[named(case) for case in each.cases],
+            evidence=[Evidence(named(one.case), mask.text(one.text)) for one in each.evidence],
+        )
         for each in soundness.warnings
     ]
-    return structs.replace(soundness, warnings=warnings)
+    # Reasons why a part could not be read may quote it.
+    return structs.replace(
+        soundness, warnings=warnings, not_examined=[mask.name(each) for each in soundness.not_examined]
+    )
 
 
 def _headline(soundness: Soundness) -> str:
@@ -79,10 +95,18 @@ def describe_effect(effect: Effect, n_cases: int) -> str:
     'without these 3 cases the pass rate is 0.78 instead of 0.71'
     >>> describe_effect(Effect(0.06), 3)
     'up to 0.06 of a pass rate hangs on them'
+    >>> describe_effect(Effect(0.0001), 1)
+    'less than 0.01 of a pass rate hangs on it'
+    >>> describe_effect(Effect(0.5, n_tried=200), 100)
+    '100 of the 200 cases that were tried: about 0.50 of a pass rate hangs on such cases'
     """
+    if effect.n_tried is not None:
+        tried = f"{n_cases:,} of the {effect.n_tried:,} cases that were tried"
+        return f"{tried}: about {effect.share:.2f} of a pass rate hangs on such cases"
     these = "this case" if n_cases == 1 else f"these {n_cases:,} cases"
     if effect.rate is None or effect.rate_without is None:
-        return f"up to {effect.share:.2f} of a pass rate hangs on {'it' if n_cases == 1 else 'them'}"
+        most = f"up to {effect.share:.2f}" if effect.share >= _SHOWN_SHARE else f"less than {_SHOWN_SHARE}"
+        return f"{most} of a pass rate hangs on {'it' if n_cases == 1 else 'them'}"
     if round(effect.rate, 2) == round(effect.rate_without, 2):
         return f"the pass rate is {effect.rate:.2f} with and without {these}"
     return f"without {these} the pass rate is {effect.rate_without:.2f} instead of {effect.rate:.2f}"

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import shlex
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from msgspec import structs
 from rich.console import Console
 from rich.text import Text
 
+from agentunit.engine.suspects.evidence import Evidence
 from agentunit.engine.suspects.ranking import FEWEST_PEERS, MOST_EXPLAINED, Suspect, SuspectReport
 from agentunit.reports.console import ROWS_SHOWN, print_line, print_next
 from agentunit.reports.failure_groups import Cause, FailureGroup, cause_groups, describe_groups
@@ -17,6 +20,7 @@ from agentunit.reports.printable import printable_line
 from agentunit.reports.reported_run import Mask
 
 _LONGEST_LINE = 320
+_LINES_SHOWN = 3
 _TOOLS_NAMED = 12
 _TASK_WORDS = {
     "field": "the field that you name",
@@ -30,29 +34,59 @@ WORTH = "on public runs on which nothing was designed it finds failed ones with 
 def masked_report(report: SuspectReport, mask: Mask, n_shown: int | None) -> SuspectReport:
     """The report with personal data masked, and its first ``n_shown`` runs; ids stay, or none could be looked up."""
     runs = report.runs if n_shown is None else report.runs[:n_shown]
-    texts = [each.text for run in runs for each in run.evidence] + [each.cause for run in runs for each in run.evidence]
-    shown = iter(mask.data(texts))
-    by_text = dict(zip(texts, shown, strict=True))
+    said = (text for run in runs for each in run.evidence for text in (each.text, each.cause))
+    kinds = (slice for run in runs for slice in run.slices)
+    texts = list(dict.fromkeys((*said, *kinds, *report.slice_counts)))
+    by_text = dict(zip(texts, mask.data(texts), strict=True))
+    counts: Counter[str] = Counter()
+    for slice, count in report.slice_counts.items():
+        counts[by_text[slice]] += count
     masked = [
         structs.replace(
             run,
             evidence=tuple(
                 structs.replace(each, text=by_text[each.text], cause=by_text[each.cause]) for each in run.evidence
             ),
+            slices=tuple(map(by_text.__getitem__, run.slices)),
         )
         for run in runs
     ]
-    return structs.replace(report, runs=masked)
+    return structs.replace(report, runs=masked, slice_counts=dict(counts))
 
 
-def suspect_groups(report: SuspectReport, reference: str, mask: Mask) -> list[FailureGroup]:
-    """The suspects by cause: what tells most about each."""
+def suspect_groups(
+    report: SuspectReport, reference: str, mask: Mask, show_options: Sequence[str] = ()
+) -> list[FailureGroup]:
+    """The suspects by cause: what tells most about each. ``reference`` is empty where none could be shown."""
     causes = (
-        Cause(run.case_id, run.repeat, first.kind, first.cause, first.text, run.slices, run.source)
+        Cause(
+            run.case_id,
+            run.repeat if run.n_repeats > 1 else None,
+            found.kind,
+            found.cause,
+            found.text,
+            run.slices,
+            run.source if reference else "",
+        )
         for run in report.suspects
-        for first in run.evidence[:1]
+        if (found := _cause(run)) is not None
     )
-    return cause_groups(causes, reference, mask.data, slice_counts=report.slice_counts, n_records=report.n_runs)
+    return cause_groups(
+        causes,
+        reference,
+        mask.data,
+        slice_counts=report.slice_counts,
+        n_records=report.n_runs,
+        show_options=show_options,
+    )
+
+
+def _cause(run: Suspect) -> Evidence | None:
+    """The evidence that tells why: that another answer came out is known of all runs whose answers are compared."""
+    first = next(iter(run.evidence), None)
+    if first is None or first.kind != "other answer":
+        return first
+    return next((each for each in run.evidence if each.kind == "failed call"), first)
 
 
 def print_suspects(
@@ -67,7 +101,7 @@ def print_suspects(
     n_suspects = len(report.suspects)
     title = Text("Suspects", style="bold")
     ranked = f"{counted(len(report.runs), 'run')} of {counted(report.n_tasks, 'task')} ranked"
-    title.append(f"   {ranked}, {n_suspects:,} differ from most of their peers", style="not bold dim")
+    title.append(f"   {ranked}, {_differ(n_suspects)}", style="not bold dim")
     console.print(title, soft_wrap=True)
     several = len({run.source for run in report.runs}) > 1
     for run in shown.runs:
@@ -95,6 +129,10 @@ def print_suspects(
     print_next(next_steps, console)
 
 
+def _differ(n: int) -> str:
+    return "1 differs from most of its peers" if n == 1 else f"{n:,} differ from most of their peers"
+
+
 def _print_run(run: Suspect, console: Console, *, with_source: bool) -> None:
     head = Text(f"\n{run.rank:>3}  ", style="dim")
     head.append(printable_line(run.case_id, 120), style="bold")
@@ -106,10 +144,18 @@ def _print_run(run: Suspect, console: Console, *, with_source: bool) -> None:
     head.append(f" · {run.basis} against {counted(run.n_peers, 'peer')}", style="dim")
     head.append(f" · steps p{run.steps_percentile:.0f}, length p{run.length_percentile:.0f}", style="dim")
     console.print(head, soft_wrap=True)
-    for each in run.evidence:
+    for each in run.evidence[:_LINES_SHOWN]:
         print_line(f"       {printable_line(each.text, _LONGEST_LINE)}", console)
+    if len(run.evidence) > _LINES_SHOWN:
+        print_line(f"       … and {len(run.evidence) - _LINES_SHOWN} more (--json lists them)", console, "dim")
     if not run.evidence:
-        print_line("       does as its peers do", console, "dim")
+        print_line(f"       {_without_evidence(run)}", console, "dim")
+
+
+def _without_evidence(run: Suspect) -> str:
+    if run.is_suspect:
+        return f"not explained: only the first {MOST_EXPLAINED:,} suspects are"
+    return "does as most of its peers do" if run.suspicion else "does as its peers do"
 
 
 def _print_tools(report: SuspectReport, console: Console) -> None:
@@ -130,12 +176,13 @@ def _print_tools(report: SuspectReport, console: Console) -> None:
             else printable_line(each.tool, 60)
             for each in tools
         ]
-        more = f" and {len(named) - _TOOLS_NAMED} more" if len(named) > _TOOLS_NAMED else ""
+        more = f" and {len(named) - _TOOLS_NAMED:,} more" if len(named) > _TOOLS_NAMED else ""
         print_line(f"  {words}: {', '.join(named[:_TOOLS_NAMED])}{more}", console)
     unknown = [each.tool for each in report.tools if each.mark == "unknown"]
     example = unknown[0] if unknown else report.tools[0].tool
     print_line(
-        f"  by their names unless it says how; --mark {printable_line(example, 60)}=write (or =read) says otherwise",
+        f"  by their names unless it says how; --mark {shlex.quote(f'{printable_line(example, 60)}=write')} "
+        "(or =read) says otherwise",
         console,
         "dim",
     )

@@ -16,7 +16,7 @@ from agentunit.soundness import (
 )
 from agentunit.soundness.found import EVIDENCE_KEPT, Check, Effect, Evidence, Hit, Soundness, SoundnessWarning
 from agentunit.soundness.grading import MOST_BY_MODEL, Grading
-from agentunit.soundness.material import Material, RunOutcomes
+from agentunit.soundness.material import Material, RunOutcomes, Try
 
 CHECKS: tuple[Check, ...] = (
     Check(
@@ -85,12 +85,14 @@ CHECKS: tuple[Check, ...] = (
         "An agent that does nothing passes",
         "add a check that such an answer fails",
         null_agents.passed_by_nobody,
+        by_sample=True,
     ),
     Check(
         "constant_answer",
         "One and the same answer passes a large part of the cases",
         "balance the expected answers, and compare pass rates with this one",
         null_agents.constant_answer,
+        by_sample=True,
     ),
     Check(
         "unchecked",
@@ -205,6 +207,7 @@ def examine_soundness(material: Material, watch: Watch = iter) -> Soundness:
         rate=sum(rates) / len(rates) if rates else None,
         warnings=warnings,
         not_examined=list(_not_examined(material)),
+        functions_called=Grading(material).functions,
     )
 
 
@@ -217,15 +220,18 @@ def _warning(check: Check, group: str, hits: list[Hit], material: Material) -> S
         n_cases=len(cases),
         cases=cases,
         evidence=[Evidence(hit.case, hit.text) for hit in hits[:EVIDENCE_KEPT]],
-        effect=_effect(cases, material, by_error=check.by_error),
+        effect=_effect(cases, material, check, group),
     )
 
 
-def _effect(cases: list[str], material: Material, *, by_error: bool) -> Effect:
+def _effect(cases: list[str], material: Material, check: Check, group: str) -> Effect:
+    n_tried = len(Grading(material).sampled(material.cases)) if check.by_sample else len(material.cases)
+    if n_tried < len(material.cases):
+        return Effect(len(cases) / n_tried, n_tried=n_tried)
     known = {case.id for case in material.cases} or {case_id for run in material.runs for case_id in run.tries}
     chosen = frozenset(cases)
     share = len(chosen & known) / len(known) if known else 0.0
-    pairs = [_rates(run, chosen, by_error=by_error) for run in material.runs]
+    pairs = [_rates(run, chosen, death=group if check.by_error else None) for run in material.runs]
     usable = [(one, other) for one, other in pairs if one is not None and other is not None]
     if not usable:
         return Effect(share, n_runs=0)
@@ -233,8 +239,15 @@ def _effect(cases: list[str], material: Material, *, by_error: bool) -> Effect:
     return Effect(share, with_all, sum(other for _, other in usable) / len(usable), len(usable))
 
 
-def _rates(run: RunOutcomes, cases: frozenset[str], *, by_error: bool) -> tuple[float | None, float | None]:
-    return run.rate(), run.rate(no_errors_in=cases) if by_error else run.rate(cases)
+def _rates(run: RunOutcomes, cases: frozenset[str], *, death: str | None) -> tuple[float | None, float | None]:
+    """The pass rate, and what it is without the cases; or without the tries that ended with one kind of death."""
+    if death is None:
+        return run.rate(), run.rate(cases)
+    return run.rate(), run.rate(counts=lambda each: not _died(each, death))
+
+
+def _died(each: Try, kind: str) -> bool:
+    return each.counts_as_passed is False and each.error is not None and outcomes.death_in(each.error) == kind
 
 
 def _not_examined(material: Material) -> Iterable[str]:
@@ -248,8 +261,9 @@ def _not_examined(material: Material) -> Iterable[str]:
     grading = Grading(material)
     for name, why in grading.untried.items():
         yield f"{name}: {why}"
+    asked = ", ".join(grading.functions) or "what grades them"
     if grading and grading.by_model and len(material.cases) > MOST_BY_MODEL:
-        yield f"null agents were tried on {MOST_BY_MODEL} of {len(material.cases):,} cases, as a model may grade"
+        yield f"null agents were tried on {MOST_BY_MODEL} of {len(material.cases):,} cases, as {asked} may ask a model"
     n_agents = len(material.agents)
     if 0 < n_agents < outcomes.FEWEST_AGENTS:
         fewest = outcomes.FEWEST_AGENTS

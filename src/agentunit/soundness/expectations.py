@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from difflib import get_close_matches
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from agentunit.core.case import DatasetCase
@@ -12,8 +11,9 @@ from agentunit.metrics.base import MetricInfo, info_metadata_inputs
 from agentunit.metrics.inputs import acceptable_answers
 from agentunit.metrics.registry import registry
 from agentunit.soundness.found import Hit
+from agentunit.soundness.grading import calls_functions
 from agentunit.soundness.material import Material, metadata_of
-from agentunit.soundness.texts import plain, shown
+from agentunit.soundness.texts import nearest, plain, shown
 
 # An empty list of expected tool calls means that none is expected; of these an empty one says nothing.
 _SAY_NOTHING_EMPTY = ("contains", "regex", "assertions", "expected_state", "json_schema", "rubric")
@@ -32,7 +32,13 @@ _MEANT = {
     "pattern": "regex",
     "final_state": "expected_state",
 }
-_ALTERNATIVES = re.compile(r"^(?P<one>[^.;\n]{1,40}?)\s*(?:\bor\b|\||(?<=\w)/(?=\w))\s*(?P<other>[^.;\n]{1,40})$", re.I)
+# Common words that name other things as well, such as a schema of tables: only a value of the right shape is meant.
+_SHAPES: dict[str, Callable[[Any], bool]] = {
+    "tool_calls": lambda value: isinstance(value, list),
+    "schema": lambda value: isinstance(value, Mapping) and not {"type", "properties", "$ref"}.isdisjoint(value),
+    "pattern": lambda value: isinstance(value, str) and any(sign in value for sign in "^$\\[(*+|"),
+}
+_ALTERNATIVES = re.compile(r"^(?P<one>[^.;\n]{1,40}?)\s*(?:\bor\b|\||(?<=\s)/(?=\s))\s*(?P<other>[^.;\n]{1,40})$", re.I)
 _OPPOSITES = [{"yes", "no"}, {"true", "false"}, {"correct", "incorrect"}, {"valid", "invalid"}]
 
 
@@ -67,6 +73,11 @@ def unchecked(material: Material) -> Iterator[Hit]:
     # A metric that does not say what it reads may read anything.
     reads_all = any(info_metadata_inputs(info) is None for info in material.infos.values())
     unknown = graded_by - material.infos.keys()
+    # So does a check that somebody wrote; and a run does not tell whether its task_success was one.
+    if material.metrics is None:
+        reads_all |= "task_success" in graded_by
+    else:
+        reads_all |= any(calls_functions(metric, material.cases) for metric in material.metrics)
     if unknown or reads_all:
         return
     keys = registry.answer_keys()
@@ -90,15 +101,17 @@ def misnamed(material: Material) -> Iterator[Hit]:
     """Fields that look like expectations under a name that no metric reads."""
     known = registry.answer_keys()
     read = set().union(*map(_keys_read, material.infos.values())) if material.infos else set()
+    meant_by: dict[str, str | None] = {}
     for case in material.cases:
         fields = metadata_of(case)
         for key in fields:
             if not isinstance(key, str) or key in known or key in read:
                 continue
-            meant = _MEANT.get(key.lower()) or (
-                next(iter(get_close_matches(key.lower(), list(known), n=1, cutoff=0.87)), None)
-            )
-            if meant is not None and meant not in fields and meant in known:
+            if key not in meant_by:
+                meant_by[key] = _MEANT.get(key.lower()) or nearest(key.lower(), known, cutoff=0.87)
+            meant = meant_by[key]
+            has_shape = _SHAPES.get(key.lower(), lambda _: True)
+            if meant is not None and meant not in fields and meant in known and has_shape(fields[key]):
                 yield Hit(case.id, f"metadata[{key!r}] is read by no metric; {meant!r} would be", key)
 
 

@@ -26,7 +26,8 @@ class Hit(NamedTuple):
 class Check:
     """One question about a test. ``title`` is what is wrong with its cases, ``advice`` what to do about it.
 
-    ``by_error`` says that not the cases are at fault but the tries of them that ended with an error.
+    ``by_error`` says that not the cases are at fault but the tries of them that ended with an error, ``by_sample``
+    that it tries only some of the cases where a model grades.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Check:
     advice: str
     find: Callable[[Material], Iterable[Hit]]
     by_error: bool = False
+    by_sample: bool = False
 
 
 class Evidence(Struct):
@@ -47,13 +49,15 @@ class Effect(Struct):
     """How much of the headline hangs on the cases of a warning.
 
     ``rate`` and ``rate_without`` are pass rates with and without them, as a mean over the runs; where there is no run,
-    both are unknown, and ``share`` says how much of a pass rate could hang on them.
+    both are unknown, and ``share`` says how much of a pass rate could hang on them. Where only ``n_tried`` cases were
+    tried, it is their share of these, and nothing is known of the others.
     """
 
     share: float
     rate: float | None = None
     rate_without: float | None = None
     n_runs: int = 0
+    n_tried: int | None = None
 
 
 class SoundnessWarning(Struct):
@@ -69,7 +73,10 @@ class SoundnessWarning(Struct):
 
 
 class Soundness(Struct):
-    """What was examined, what was not and why, and what was found, the faults that matter most first."""
+    """What was examined, what was not and why, and what was found, the faults that matter most first.
+
+    ``functions_called`` names the metrics that called functions of the suite's own with answers that no agent gave.
+    """
 
     n_cases: int
     n_runs: int
@@ -78,3 +85,4 @@ class Soundness(Struct):
     rate: float | None
     warnings: list[SoundnessWarning]
     not_examined: list[str] = field(default_factory=list)
+    functions_called: list[str] = field(default_factory=list)

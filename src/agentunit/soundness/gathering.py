@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from agentunit.core.case import DatasetCase
@@ -41,10 +42,16 @@ class Gathered:
         self.cases: dict[str, DatasetCase] = {}
         self.runs: list[RunOutcomes] = []
         self.metric_names: set[str] = set()
+        self._named: dict[tuple[str, str | None], str] = {}
+        self._n_named: Counter[str] = Counter()
         self.is_cut = False
+        self.unread: dict[str, list[InputError]] = {}
 
     def add_records(self, name: str, records: Iterable[Record | InputError]) -> None:
-        """A file of records as one run, or one for each model that its traces name, graded by what they say."""
+        """A file of records as one run, or one for each model that its traces name, graded by what they say.
+
+        What of it cannot be read is kept in ``unread``; a file without a record is no run.
+        """
         kept: list[tuple[str, str | None, str | None]] = []
         models: list[str] = []
         values: dict[str, list[float | None]] = {metric: [] for metric in _TRIED_ON_RECORDS}
@@ -59,14 +66,18 @@ class Gathered:
                     model = record.trace.metadata.get("model")
                     models.append(model if isinstance(model, str) else "")
                     yield record
+                else:
+                    self.unread.setdefault(name, []).append(record)
 
         for scored in score(passing(), resolve_metrics(list(_TRIED_ON_RECORDS))):
             for metric in _TRIED_ON_RECORDS:
                 values[metric].append(scored.scores[metric].value)
+        if not kept:
+            return
         decides = _deciding(values)
         runs = {
             model: RunOutcomes(f"{name} {model}".strip() if len(set(models)) > 1 else name, decides)
-            for model in dict.fromkeys(models or [""])
+            for model in dict.fromkeys(models)
         }
         graded = values[decides] if decides is not None else [None] * len(kept)
         for (case_id, error, answer), model, value in zip(kept, models, graded, strict=False):
@@ -102,16 +113,20 @@ class Gathered:
         """The id of a record's case; one without an id is known by its question."""
         case = record.case
         fields = metadata_of(case)
-        wanted = case_id = case.id.removesuffix(f"/trial-{fields.get('trial')}") or case.query or f"case-{position + 1}"
+        case_id = case.id.removesuffix(f"/trial-{fields.get('trial')}") or case.query or f"case-{position + 1}"
         if fields.get("task_id") is not None:
             # A simulated user begins each time in other words.
             self.cases.setdefault(case_id, case)
             return case_id
-        number = 2
         # Files of several tasks often number their samples from 1.
+        known = self._named.get((case_id, case.query))
+        if known is not None:
+            return known
+        wanted = case_id
         while self.cases.setdefault(case_id, case).query != case.query:
-            case_id = f"{wanted} ({number})"
-            number += 1
+            self._n_named[wanted] += 1
+            case_id = f"{wanted} ({self._n_named[wanted] + 1})"
+        self._named[wanted, case.query] = case_id
         return case_id
 
 

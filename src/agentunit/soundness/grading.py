@@ -20,7 +20,7 @@ from agentunit.metrics.parameters import kept_here
 from agentunit.soundness.material import Material, metadata_of
 
 MOST_BY_MODEL = 200
-"""How many cases are tried where a model grades: a few hundred tell as much, and take seconds."""
+"""How many cases are tried where a model grades, or a function that may ask one: so many tell enough."""
 # Verdicts: what is less than all of it failed. Others are degrees, and pass from one half on, or from their gate.
 _VERDICTS = ("check", "trace", "state", "outcome", "schema")
 _EXACT = ("assertions", "contains", "regex", "json_schema", "exact_match", "task_success", "tool_trajectory")
@@ -48,14 +48,17 @@ class Grading:
         self._metrics: list[tuple[Scorer, float]] = []
         self._others: list[MetricInfo] = []
         self._gates: list[Gate] = list(_gates(material.gates))
+        kept: list[Any] = []
         for metric in material.graders:
             reason = self._why_not(metric, exact_only)
             if reason is None:
+                kept.append(metric)
                 self._metrics.append((Scorer(kept_here(metric)), self._threshold(metric)))
             elif reason:
                 self.untried[metric.name] = reason
                 self._others.append(describe(metric))
-        self.by_model = any(describe(metric).backend == "lexical" for metric in material.graders)
+        self.functions = [metric.name for metric in kept if calls_functions(metric, material.cases)]
+        self.by_model = bool(self.functions) or any(describe(metric).backend == "lexical" for metric in kept)
 
     def __bool__(self) -> bool:
         return bool(self._metrics)
@@ -109,7 +112,12 @@ class Grading:
     def _why_not(self, metric: Any, exact_only: bool) -> str | None:
         """Why a metric does not grade here; an empty text where it says nothing about right and wrong."""
         info = describe(metric)
+        if info.family == "composite":
+            return "its parts are not run together here"
         if info.family not in ("quality", "custom", "") and not isinstance(metric, FunctionMetric):
+            return ""
+        # A check that looks into the outcome's success or state cannot be answered by a text.
+        if exact_only and metric.name == "task_success":
             return ""
         if exact_only and info.backend not in _VERDICTS and metric.name not in _EXACT:
             return ""
@@ -129,6 +137,13 @@ class Grading:
             return min(of_case)
         is_verdict = describe(metric).backend in _VERDICTS or metric.name in _EXACT
         return _ALL if is_verdict else _HALF
+
+
+def calls_functions(metric: Any, cases: Iterable[DatasetCase] = ()) -> bool:
+    """Whether a metric calls functions that somebody wrote for the suite, and that may do anything."""
+    if isinstance(metric, FunctionMetric) or getattr(metric, "check", None) or getattr(metric, "checks", None):
+        return True
+    return metric.name == "task_success" and any(callable(metadata_of(case).get("check")) for case in cases)
 
 
 def _gates(expressions: Iterable[str]) -> Iterator[Gate]:

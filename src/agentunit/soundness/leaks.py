@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from itertools import islice
 
 from agentunit.metrics.inputs import acceptable_answers
 from agentunit.soundness.found import Hit
@@ -12,7 +13,7 @@ from agentunit.soundness.texts import plain, shown, texts_in, words
 
 _ANNOUNCED = re.compile(
     r"(?:\b(?:correct|right|expected|reference|gold(?:en)?|ground[ _-]?truth)[ _-]?(?:answer|output|response)?"
-    r"|^\s*(?:answer|solution|label))\s*(?:is|=|:)\s*(?P<text>\S[^\n]*)",
+    r"|^[ \t]*(?:answer|solution|label))\s*(?:is|=|:)\s*(?P<text>\S[^\n]*)",
     re.IGNORECASE | re.MULTILINE,
 )
 _CHOICES = re.compile(r"(?:^|[\s(])(?:[A-Ea-e1-5][.):]|[-*•])\s|\bor\b|options?:|choices?:|choose|one of", re.MULTILINE)
@@ -20,7 +21,7 @@ _CHOICES = re.compile(r"(?:^|[\s(])(?:[A-Ea-e1-5][.):]|[-*•])\s|\bor\b|options
 _WORKED_ON = re.compile(
     r"\b(?:translate|rewrite|rephrase|correct|fix|extract|summari[sz]e|sort|repeat|spell|classify|quote|copy|find|"
     r"convert|format|following|passage|text|sentence|list|which|whose|who|according|between|given|is|are|was|does|did|"
-    r"call(?:ed)?|titled|named|reply|say|write|send|post|search)\b",
+    r"call(?:ed)?|titled|named|reply|say|write|send|post|search)\b|:\s|[\"“«]",
     re.IGNORECASE,
 )
 _LONGEST_QUESTION = 40
@@ -32,7 +33,7 @@ _COMMON = ("true", "false", "none", "null", "unknown")
 def in_question(material: Material) -> Iterator[Hit]:
     """Questions and passages that announce the answer, or simply contain it."""
     for case in material.cases:
-        answers = [each for each in acceptable_answers(case.expected_output) if plain(each)]
+        answers = {each: told for each in acceptable_answers(case.expected_output) if (told := plain(each))}
         if not answers:
             continue
         query = case.query or ""
@@ -79,22 +80,25 @@ def in_id(material: Material) -> Iterator[Hit]:
                 break
 
 
-def _announced(text: str, answers: list[str]) -> str | None:
-    for found in _ANNOUNCED.finditer(text):
-        said = plain(found["text"])
-        if any(said == plain(each) or (_is_telling(plain(each)) and said.startswith(plain(each))) for each in answers):
-            return found.group().strip()
+def _announced(text: str, answers: Mapping[str, str]) -> str | None:
+    """Where a text says the answer; one that announces several answers shows how others were given."""
+    announced = list(islice(_ANNOUNCED.finditer(text), 2))
+    if len(announced) != 1:
+        return None
+    said = plain(announced[0]["text"])
+    if any(said == each or (_is_telling(each) and said.startswith(each)) for each in answers.values()):
+        return announced[0].group().strip()
     return None
 
 
-def _contained(query: str, answers: list[str]) -> str | None:
+def _contained(query: str, answers: Mapping[str, str]) -> str | None:
     """An answer within a short question that offers no choice and gives no text to work on."""
     asked = words(query)
     if not 0 < len(asked) <= _LONGEST_QUESTION or _CHOICES.search(query) or _WORKED_ON.search(query):
         return None
-    for answer in answers:
+    for answer, told in answers.items():
         wanted = words(answer)
-        if _is_telling(plain(answer)) and len(wanted) < len(asked) and _runs_through(wanted, asked):
+        if _is_telling(told) and len(wanted) < len(asked) and _runs_through(wanted, asked):
             return answer
     return None
 

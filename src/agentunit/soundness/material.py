@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -49,15 +49,17 @@ class RunOutcomes:
     agent: str | None = None
 
     def rate(
-        self, without: frozenset[str] = frozenset(), *, no_errors_in: frozenset[str] = frozenset()
+        self, without: frozenset[str] = frozenset(), *, counts: Callable[[Try], bool] = lambda _: True
     ) -> float | None:
-        """The share of cases that pass, repeats of a case counting as one; ``None`` where nothing was graded."""
+        """The share of cases that pass, repeats of a case counting as one; ``None`` where nothing was graded.
+
+        ``counts`` says of a try whether it counts.
+        """
         values = []
         for case_id, tries in self.tries.items():
             if case_id in without:
                 continue
-            kept = [each for each in tries if not (case_id in no_errors_in and each.error is not None)]
-            graded = [each.counts_as_passed for each in kept if each.counts_as_passed is not None]
+            graded = [each.counts_as_passed for each in tries if counts(each) and each.counts_as_passed is not None]
             if graded:
                 values.append(sum(graded) / len(graded))
         return sum(values) / len(values) if values else None

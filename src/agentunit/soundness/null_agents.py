@@ -14,8 +14,11 @@ from agentunit.soundness.texts import is_refusal, plain, shown
 
 _REFUSAL = "I'm sorry, but I can't help with that."
 _IDLE = "Done."
-# A constant answer passes some cases of every suite with few answers; it is a fault where it earns a good part.
+# A constant answer passes some cases of every suite with few answers: half of those that ask for yes or no. It is a
+# fault where it earns a good part, and half as much again as it would if the answers were balanced.
 _LARGE_SHARE = 0.2
+_OF_BALANCED = 1.5
+_NEARLY_ALL = 0.95
 
 
 def passed_by_nobody(material: Material) -> Iterator[Hit]:
@@ -54,12 +57,25 @@ def constant_answer(material: Material) -> Iterator[Hit]:
         return
     answer, n_cases = answers.most_common(1)[0]
     cases = [case for case in grading.sampled(material.cases) if grading.is_all_of(case)]
-    if n_cases < 3 or n_cases < _LARGE_SHARE * len(material.cases) or not plain(answer):
+    large = max(_LARGE_SHARE, _OF_BALANCED / _n_choices(answers))
+    if n_cases < 3 or n_cases < large * len(material.cases) or not plain(answer):
         return
     passed = [case.id for case in cases if not _has_turns(case) and grading.is_passed(case, answer)]
-    if len(passed) >= _LARGE_SHARE * len(cases):
+    if len(passed) >= large * len(cases):
         for case_id in passed:
             yield Hit(case_id, f"an agent that always answers {shown(answer)} passes")
+
+
+def _n_choices(answers: Counter[str]) -> int:
+    """How many answers there are to choose from: those that make up nearly all, and no fewer than two."""
+    left = _NEARLY_ALL * answers.total()
+    n_choices = 0
+    for _, times in answers.most_common():
+        if left <= 0:
+            break
+        left -= times
+        n_choices += 1
+    return max(n_choices, 2)
 
 
 def _has_turns(case: DatasetCase) -> bool:

@@ -18,6 +18,8 @@ from agentunit.soundness.tool_keys import expected_calls
 
 # Measured of the run itself, not of an answer.
 _OF_THE_RUN = ("cost", "latency", "tool-used")
+_MOST_COMPARED = 100
+_MOST_ANSWERS = 100
 
 
 def fails_own_check(material: Material) -> Iterator[Hit]:
@@ -26,15 +28,13 @@ def fails_own_check(material: Material) -> Iterator[Hit]:
     if not grading:
         return
     for case in grading.sampled(material.cases):
-        answers: list[Any] = acceptable_answers(case.expected_output)
+        answers: list[Any] = acceptable_answers(case.expected_output)[:_MOST_ANSWERS]
         if not answers or case.turns is not None or case.user is not None:
             continue
         calls = [{"name": name, "arguments": arguments or {}} for name, arguments in expected_calls(case)]
         calls += [{"name": name, "arguments": {}} for name in _asserted_tools(case)]
         for answer in answers:
             verdict = grading.verdict(case, answer, calls)
-            # A check that looks into the outcome's success or state cannot be answered by a text.
-            verdict.failed.pop("task_success", None) if "task_success" in verdict.failed else None
             if verdict.failed:
                 name, why = next(iter(verdict.failed.items()))
                 yield Hit(case.id, f"the expected answer {shown(answer)} fails {name}" + (f": {why}" if why else ""))
@@ -56,6 +56,8 @@ def _conflicts(case: DatasetCase) -> Iterator[str]:
         yield from _unusable_pattern(pattern, "metadata['regex']")
     listed = fields.get("assertions")
     assertions = [each for each in listed if isinstance(each, Mapping)] if isinstance(listed, list) else []
+    # Each is held against each: a hostile file lists thousands.
+    assertions = assertions[:_MOST_COMPARED]
     for assertion in assertions:
         kind, value = str(assertion.get("type", "")), assertion.get("value")
         if kind.removeprefix("not-") == "regex" and value is not None:
@@ -82,7 +84,8 @@ def _exact_texts(assertion: Mapping[str, Any]) -> list[str]:
     if assertion.get("type") in ("contains", "contains-all", "icontains", "icontains-all"):
         texts = [value] if isinstance(value, str) else value
         # Another assertion can fail on a part of an answer and hold of the whole, unless it forbids the part.
-        return [_Part(each) for each in texts if isinstance(each, str)] if isinstance(texts, list) else []
+        listed = texts[:_MOST_COMPARED] if isinstance(texts, list) else []
+        return [_Part(each) for each in listed if isinstance(each, str)]
     return []
 
 

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
+from itertools import islice
 from typing import Any
 
 _LONGEST_QUOTED = 300
+# Comparing names takes time that grows with the square of their length, and files may hold any number of them.
+_LONGEST_NAME = 100
+_MOST_NAMES = 1000
 _WORD = re.compile(r"\w+(?:[.,]\d+)*", re.UNICODE)
 _NUMBER = re.compile(r"(?<![\w.])-?\d+(?:[,.]\d+)*")
 _REFUSAL = re.compile(
@@ -62,8 +67,28 @@ def texts_in(value: Any) -> Iterator[str]:
             yield from texts_in(each)
 
 
+def nearest(name: str, names: Iterable[str], *, cutoff: float = 0.6) -> str | None:
+    """The name that another one was probably meant to be; of names that people could have mistyped.
+
+    >>> nearest("serch", ["search", "book"])
+    'search'
+    """
+    if len(name) > _LONGEST_NAME:
+        return None
+    known = (each for each in names if isinstance(each, str) and len(each) <= _LONGEST_NAME)
+    return next(iter(get_close_matches(name, list(islice(known, _MOST_NAMES)), n=1, cutoff=cutoff)), None)
+
+
 def shown(value: Any, most: int = _LONGEST_QUOTED) -> str:
-    """A value as evidence quotes it, cut only where it is long: personal data is masked later, and must be whole."""
+    """A value as evidence quotes it, cut only where it is long: personal data is masked later, and must be whole.
+
+    >>> shown("Write to ada@example.org", most=18)
+    "'Write to …'"
+    """
     text = value if isinstance(value, str) else repr(value)
     text = " ".join(text.split())
-    return repr(text if len(text) <= most else text[: most - 1] + "…")
+    if len(text) <= most:
+        return repr(text)
+    # Half an address would not be known as one.
+    before, space, _ = text[: most - 1].rpartition(" ")
+    return repr(f"{before} …" if space else f"{text[: most - 1]}…")

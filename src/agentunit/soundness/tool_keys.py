@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -14,7 +14,7 @@ from agentunit.formulas.trajectory import json_equal
 from agentunit.metrics.tools import DeclaredTool, declared_tools
 from agentunit.soundness.found import Hit
 from agentunit.soundness.material import Material, metadata_of
-from agentunit.soundness.texts import shown
+from agentunit.soundness.texts import nearest, shown
 
 _TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,),
@@ -53,11 +53,14 @@ def unknown_tools(material: Material) -> Iterator[Hit]:
         names = [tool.name for tool in tools]
         if not names:
             continue
-        for called in dict.fromkeys(name for name, _ in expected_calls(case)):
-            if called not in names:
-                near = get_close_matches(called, names, n=1, cutoff=0.5)
-                offered = near[0] if near else ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
-                yield Hit(case.id, f"expects a call of {called!r}; the tools offered have {offered!r}")
+        offered_names = set(names)
+        unknown = [
+            name for name in dict.fromkeys(name for name, _ in expected_calls(case)) if name not in offered_names
+        ]
+        for called in unknown[:_SHOWN]:
+            near = nearest(called, names, cutoff=0.5)
+            offered = near or ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
+            yield Hit(case.id, f"expects a call of {called!r}; the tools offered have {offered!r}")
 
 
 def invalid_arguments(material: Material) -> Iterator[Hit]:
@@ -106,7 +109,7 @@ def _problems(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> list[s
         found = [str(each) for each in violations(_stated(arguments, schema), schema, limit=5)]
     except SchemaError:
         found = []
-    return found + list(_unknown_names(arguments, schema, "$"))
+    return found + list(islice(_unknown_names(arguments, schema, "$"), _SHOWN))
 
 
 def _stated(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -124,8 +127,8 @@ def _unknown_names(value: Any, schema: Any, place: str) -> Iterator[str]:
         if properties and not any(key in schema for key in ("additionalProperties", "patternProperties", "$ref")):
             for name in value:
                 if name not in properties:
-                    near = get_close_matches(str(name), [str(each) for each in properties], n=1)
-                    yield f"{place}: {name!r} is not a parameter" + (f" ({near[0]!r} is)" if near else "")
+                    near = nearest(str(name), properties)
+                    yield f"{place}: {name!r} is not a parameter" + (f" ({near!r} is)" if near else "")
         for name, each in value.items():
             yield from _unknown_names(each, properties.get(name), f"{place}.{name}")
     elif isinstance(value, (list, tuple)):
@@ -150,12 +153,17 @@ def _contradictions(schema: Any, place: str, depth: int) -> Iterator[str]:
     properties = schema.get("properties")
     if isinstance(properties, Mapping):
         required = schema.get("required")
-        missing = [each for each in required if each not in properties] if isinstance(required, list) else []
+        missing = [each for each in _texts(required) if each not in properties]
         if missing and properties:
             yield f"{place} requires {missing[0]!r}, which it does not describe"
         for name, each in properties.items():
             yield from _contradictions(each, f"{place}.{name}", depth + 1)
     yield from _contradictions(schema.get("items"), f"{place}[]", depth + 1)
+
+
+def _texts(value: Any) -> list[str]:
+    """The texts of a list; hostile schemas have anything in the place of names."""
+    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
 
 
 def _is_of(value: Any, kinds: list[str]) -> bool:

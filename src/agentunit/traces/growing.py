@@ -28,7 +28,7 @@ from agentunit.traces.spans import LogEvent, PackedSpan, ReadingNotes, Span
 QUIET_S = 60.0
 LINES_AT_ONCE = 128
 # Formats of which every line is read by itself. Of the others, lines belong together, as those of a session.
-_BY_LINE = frozenset(
+BY_LINE = frozenset(
     (
         *(NATIVE_FORMAT, "otlp-json", "mlflow", "langfuse", "logfire", "span-json", "span-json-camel", "clickhouse"),
         *("trulens", "otel-js", "langsmith", "weave", "opik", "tau-bench", "chat"),
@@ -155,7 +155,8 @@ class GrowingFiles:
         self.n_waiting = 0
         is_whole = True
         self._unread = {}
-        for path, named, _ in files_in(self._paths):
+        # In the order in which they were written: that of their names is often by chance.
+        for path, named, _ in sorted(files_in(self._paths), key=lambda each: _written_at(each.path)):
             if up_to is not None and path not in up_to:
                 is_whole = False
                 continue
@@ -236,14 +237,14 @@ class GrowingFiles:
         start = stream.read(_LOOKED_AT_BYTES)
         if not start.strip():
             return
-        if start.startswith(_COMPRESSED) or (self._format is not None and self._format not in _BY_LINE):
+        if start.startswith(_COMPRESSED) or (self._format is not None and self._format not in BY_LINE):
             progress.kind = "whole"
             return
         lines = start.split(b"\n", _LINES_LOOKED_AT + 1)
         complete = [line for line in lines[:-1] if line.strip()] or ([start] if is_quiet else [])
         for line in complete[:_LINES_LOOKED_AT]:
             # A first line that is damaged does not hide what the others are.
-            if (found := self._format or _format_of_line(progress.path, line)) in _BY_LINE:
+            if (found := self._format or _format_of_line(progress.path, line)) in BY_LINE:
                 progress.kind, progress.format = "lines", found
                 return
         opening = opening_of(progress.path, start)
@@ -352,6 +353,13 @@ class GrowingFiles:
             progress.n_head = min(_MARK_BYTES, progress.offset)
             progress.head = _digest(stream, 0, progress.n_head)
         progress.tail = _mark(stream, progress.offset)
+
+
+def _written_at(path: str) -> int:
+    try:
+        return os.stat(path).st_mtime_ns
+    except OSError:
+        return 0
 
 
 class _SpanSink:

@@ -111,16 +111,16 @@ def test_the_first_frame_of_an_animation_is_taken() -> None:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"This is a text, whatever its name says.", "no picture of a known format"),
-        (b"\x89PNG\r\n\x1a\n", "no picture|cannot be read"),
-        (b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n", "no picture of a known format"),
-        (b"%PDF-1.4", "no picture of a known format"),
+        (b"This is a text, whatever its name says.", "not a picture of a known format"),
+        (b"\x89PNG\r\n\x1a\n", "not a picture|cannot be read"),
+        (b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n", "not a picture of a known format"),
+        (b"%PDF-1.4", "not a picture of a known format"),
         (encoded(shape(side=128), "JPEG")[:700], "truncated"),
         (encoded(shape(side=128))[:300], "cannot be decoded"),
         (png_of_size(30_000, 30_000), "at most 64,000,000 pixels"),
         (png_of_size(8_001, 8_000), "it has 8,001 × 8,000"),
         (png_of_size(2_000_000_000, 2), "pixels|cannot be read"),
-        (png_of_size(0, 0), "cannot be|no picture"),
+        (png_of_size(0, 0), "cannot be|not a picture"),
         (encoded(shape(), "JPEG").replace(b"\xff\xda", b"\xff\xda" * 300), "at most 200 scans|cannot be"),
     ],
 )

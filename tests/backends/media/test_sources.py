@@ -116,7 +116,7 @@ def test_pipes_devices_sockets_and_folders_never_block(folder: Path, monkeypatch
         (CONTENT, "at most 100 bytes"),
         ("data:image/png;base64," + base64.b64encode(CONTENT).decode(), "at most 100 bytes"),
         ("data:image/png;base64," + "A" * 1000, "at most 100 bytes"),
-        ("data:image/png;base64,%%%", "no valid base64"),
+        ("data:image/png;base64,%%%", "not valid base64"),
         ("data:image/png;base64", "must hold a comma"),
         ("data:,", "is empty"),
     ],

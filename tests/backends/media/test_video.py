@@ -146,11 +146,11 @@ def test_what_an_edit_list_leaves_out_is_not_sampled() -> None:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"This is a text, whatever its name says." * 100, "no video of a known format"),
-        (clip()[:300], "no video of a known format, or is damaged"),
+        (b"This is a text, whatever its name says." * 100, "not a video of a known format"),
+        (clip()[:300], "not a video of a known format, or is damaged"),
         (clip()[:-200], "damaged|cannot be decoded|no frame"),
-        (b"#EXTM3U\n#EXTINF:10,\nfile:///etc/passwd\n#EXT-X-ENDLIST\n", "no video of a known format"),
-        (b"ffconcat version 1.0\nfile '/etc/passwd'\n", "no video of a known format"),
+        (b"#EXTM3U\n#EXTINF:10,\nfile:///etc/passwd\n#EXT-X-ENDLIST\n", "not a video of a known format"),
+        (b"ffconcat version 1.0\nfile '/etc/passwd'\n", "not a video of a known format"),
         (b"", "is empty"),
     ],
 )

@@ -21,4 +21,6 @@ def _refuse(event: str, arguments: tuple) -> None:
     raise PermissionError(f"no network here: {wanted}")
 
 
-sys.addaudithook(_refuse)
+# A process that only imports this module by chance keeps its network.
+if "NO_NETWORK_LOG" in os.environ:
+    sys.addaudithook(_refuse)

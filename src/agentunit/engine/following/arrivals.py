@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, redirect_stdout
 from typing import Any
 
@@ -41,10 +41,19 @@ class Arrived(Struct):
 
 
 class ArrivalScorer:
-    """Decides about each trace that comes, and scores those that are chosen, within the budgets of a day."""
+    """Decides about each trace that comes, and scores those that are chosen, within the budgets of a day.
 
-    def __init__(self, metrics: Sequence[Any], settings: FollowSettings, state: FollowState) -> None:
-        self._settings, self._state = settings, state
+    Names of slices are kept as ``masked`` gives them back.
+    """
+
+    def __init__(
+        self,
+        metrics: Sequence[Any],
+        settings: FollowSettings,
+        state: FollowState,
+        masked: Callable[[Any], Any] = lambda data: data,
+    ) -> None:
+        self._settings, self._state, self._masked = settings, state, masked
         self._metrics = list(metrics)
         self._plain = [metric for metric in metrics if not is_model_backed(metric)]
         self._judged = {metric.name for metric in judged_metrics(metrics)}
@@ -81,7 +90,7 @@ class ArrivalScorer:
         fraction = fraction_of(identity)
         each.in_sample = fraction < self._settings.sample
         if self._settings.by is not None:
-            each.slices = self._state.slice_names(_values_of(record, self._settings.by))
+            each.slices = self._state.slice_names(self._masked(list(_values_of(record, self._settings.by))))
             in_slices = []
             for name in each.slices:
                 n_today = self._state.slices.get(name, 0)

@@ -70,7 +70,7 @@ class Follower:
         self.state.budget.a_day = settings.budget
         if not kept:
             self.state.budget = ModelBudget(settings.budget, float(settings.budget or 0), now())
-        self._scorer = ArrivalScorer(metrics, settings, self.state)
+        self._scorer = ArrivalScorer(metrics, settings, self.state, store.masked_data)
         self._kept = KeptRuns(store, self.id, self.source, metrics, settings.keep, self.state)
         known = [msgspec.json.decode(each, type=FileProgress) for each in self._followed.files()]
         self.files = GrowingFiles(paths, known, format=format, lines_at_once=self._scorer.batch)
@@ -176,6 +176,8 @@ class Follower:
         now = self._now()
         self._scorer.begin_day(int(now // _DAY_S))
         arrived, digests = self._new_of(self._waiting, now)
+        # Detectors stake the time that passes.
+        arrived.sort(key=lambda each: each.at_s)
         scored = self._scorer.score(arrived, now)
         alerts = [alert for each in arrived for alert in self._table.add(each, self._case_id(each), now)]
         if scored:

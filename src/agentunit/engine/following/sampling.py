@@ -10,6 +10,7 @@ from msgspec import Struct
 from agentunit.core.codec import encode_record
 from agentunit.core.outcome import Outcome
 from agentunit.core.records import Record
+from agentunit.traces.growing import BY_LINE
 
 # So many cases of a slice are scored each day whatever the share; then ever fewer, down to the share.
 FEWEST_OF_SLICE = 20
@@ -35,14 +36,22 @@ def parse_share(text: str) -> float:
 def identity_of(record: Record, place: str) -> str:
     """What tells a record from all others: the id of its trace, else what it says and when, else where it stands.
 
-    A record without an id and without any time may be a repeat of another, word for word: each of them counts.
+    A session grows after it was read: what it is called and when it began tells it. A record without an id and without
+    any time may be a repeat of another, word for word: each of them counts. What it says counts beside its place, as
+    another file may take a place that is free again.
     """
     trace_id: Any = record.trace.metadata.get("trace_id")
     if isinstance(trace_id, list) and trace_id:
         trace_id = " ".join(map(str, trace_id))
     if isinstance(trace_id, str) and trace_id:
         return trace_id
-    return f"place {place}" if ended_at(record) is None else f"text {_digest(encode_record(record)).hex()}"
+    source_format = record.trace.metadata.get("source_format")
+    if isinstance(source_format, str) and source_format not in BY_LINE and record.case.id:
+        began = min((event.timestamp for event in record.trace.events if event.timestamp is not None), default=None)
+        if began is not None:
+            return f"session {source_format} {began!r} {record.case.id}"
+    text = _digest(encode_record(record)).hex()
+    return f"place {place} {text}" if ended_at(record) is None else f"text {text}"
 
 
 def digest_of(identity: str) -> int:

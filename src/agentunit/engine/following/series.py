@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from msgspec import Struct, field
@@ -49,6 +50,7 @@ def key_named(name: str) -> SeriesKey:
 class SeriesState(Struct):
     """What is kept of a stream: counts by status, sums, a histogram, the detector, and the last cases on each side.
 
+    ``last_alert`` has the number and direction of the last one, and the time of the case that it came with.
     ``n`` values of a random sample of the traffic add up to ``total``. Failed traces that were scored beside the sample
     are counted by status and nowhere else: they would make the traffic look worse than it is.
     """
@@ -62,6 +64,7 @@ class SeriesState(Struct):
     n_alerts: int = 0
     low_cases: list[tuple[str, float, float]] = field(default_factory=list)
     high_cases: list[tuple[str, float, float]] = field(default_factory=list)
+    last_alert: tuple[int, str, float] | None = None
 
     @property
     def mean(self) -> float | None:
@@ -70,6 +73,11 @@ class SeriesState(Struct):
 
     def add(self, value: float, case_id: str, at_s: float, is_timed: bool, share: float) -> Change | None:
         """Take the value of a case of the sample."""
+        if self.detector.is_outside(value):
+            # The range was a guess by the first value.
+            self.detector.watch_ranks()
+            if not self.n:
+                self.edges, self.histogram = _AMOUNT_EDGES, [0] * (len(_AMOUNT_EDGES) + 1)
         self.n += 1
         self.total += value
         self.histogram[bisect_left(self.edges, value)] += 1
@@ -90,9 +98,9 @@ class SeriesState(Struct):
         return list(dict.fromkeys(case_id for case_id, _, _ in found))
 
 
-def new_series(key: SeriesKey, info: MetricInfo, first: float, size: int) -> SeriesState:
-    """The beginning of a stream. A metric without a range of its own is a share if its first value is one."""
-    low, high = (0.0, 1.0) if key.kind == "scored" else possible_range(info, first, first)
+def new_series(key: SeriesKey, info: MetricInfo, seen: Sequence[float], size: int) -> SeriesState:
+    """The beginning of a stream. A metric without a range of its own is a share if the values seen so far are."""
+    low, high = (0.0, 1.0) if key.kind == "scored" else possible_range(info, min(seen), max(seen))
     edges = _SCORE_EDGES if (low, high) == (0.0, 1.0) else _AMOUNT_EDGES
     if low is not None and high is not None and not low < high:
         low = high = None
@@ -108,7 +116,9 @@ def share_of(key: SeriesKey, n_alike: int) -> float:
 class Alert(Struct, omit_defaults=True):
     """A change that was noticed: of what, from which level to which, since when, and cases that speak for it.
 
-    ``is_worse`` is ``None`` where no direction is better than the other. Times are seconds since 1970.
+    ``is_worse`` is ``None`` where no direction is better than the other. Times are seconds since 1970. ``slices`` are
+    those that show the change as well. A slice that shows it later has an alert of its own, ``part_of`` the one
+    with that number.
     """
 
     number: int
@@ -126,6 +136,8 @@ class Alert(Struct, omit_defaults=True):
     is_worse: bool | None = None
     cases: list[str] = field(default_factory=list)
     source: str = ""
+    slices: list[str] = field(default_factory=list)
+    part_of: int | None = None
 
     def as_data(self) -> dict[str, Any]:
         """The alert for other programs."""

@@ -85,7 +85,7 @@ class SeriesTable:
             sums = self._new_hours.setdefault((key.name, hour), [0, 0.0])
             sums[0], sums[1] = sums[0] + 1, sums[1] + value
             change = state.add(value, case_id, each.at_s, each.is_timed, share_of(key, self._alike[kind_of(key)]))
-            return None if change is None else self._alert(key, state, change, now)
+            return None if change is None else self._alert(key, state, change, each.at_s, now)
 
         def added() -> Iterator[Alert | None]:
             for name in (WHOLE, *each.slices):
@@ -119,15 +119,17 @@ class SeriesTable:
         state = self.series.get(key)
         if state is None:
             info = self.info(key.metric)
-            state = self.series[key] = new_series(key, info, first, self._settings.n_baseline)
+            is_whole = key.slice == WHOLE and key.kind == "value"
+            values = self._settings.baseline.get((key.metric, key.backend), []) if is_whole else []
+            state = self.series[key] = new_series(key, info, [first, *values], self._settings.n_baseline)
             self._alike[kind_of(key)] += 1
-            values = self._settings.baseline.get((key.metric, key.backend))
-            if values and key.slice == WHOLE and key.kind == "value":
+            if values:
                 state.detector.learn(values, share=share_of(key, 1))
         return state
 
-    def _alert(self, key: SeriesKey, state: SeriesState, change: Change, now: float) -> Alert:
+    def _alert(self, key: SeriesKey, state: SeriesState, change: Change, at_s: float, now: float) -> Alert:
         self._state.n_alerts += 1
+        state.last_alert = (self._state.n_alerts, change.direction, at_s)
         info = self.info(key.metric)
         return Alert(
             number=self._state.n_alerts,
@@ -145,7 +147,30 @@ class SeriesTable:
             is_worse=worsens(info, key.kind, change.direction),
             cases=state.cases_behind(change),
             source=self._source,
+            slices=self._slices_of(key, change),
+            part_of=self._whole_of(key, change),
         )
+
+    def _slices_of(self, key: SeriesKey, change: Change) -> list[str]:
+        """The slices that show a change of the whole by now; they have no alert of their own then."""
+        if key.slice != WHOLE or key.kind != "value":
+            return []
+        found = []
+        for other, state in self.series.items():
+            is_slice = other.slice != WHOLE and (other.metric, other.backend) == (key.metric, key.backend)
+            if is_slice and state.detector.takes_part(change.direction):
+                state.n_alerts += 1
+                self._touched[other] = state
+                found.append(other.slice)
+        return sorted(found)
+
+    def _whole_of(self, key: SeriesKey, change: Change) -> int | None:
+        """The alert of the whole that a change of a slice is a part of: it began before that was raised."""
+        whole = self.series.get(SeriesKey(key.metric, key.backend)) if key.slice != WHOLE else None
+        if whole is None or whole.last_alert is None:
+            return None
+        number, direction, raised_at = whole.last_alert
+        return number if direction == change.direction and change.since_s <= raised_at else None
 
     def _begin_baseline(self) -> None:
         """A baseline of another run than before takes the place of what was usual."""

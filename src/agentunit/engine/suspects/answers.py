@@ -10,13 +10,15 @@ from zlib import crc32
 
 from msgspec import Struct
 
+from agentunit.formulas.text import shortened
+
 SHORT_WORDS = 10
 """An answer of so few words is what it comes down to."""
 MOST_STATED = 12
 """What follows "the answer is" counts as the answer when it has no more words than that."""
 _KEPT_WORDS = 60
 _READ_CHARACTERS = 4_000
-_LONGEST_SHOWN = 60
+_LONGEST_KEPT = 120
 
 # "no" and "not" are not among them: they are answers.
 _FILLERS_WORDS = """
@@ -61,8 +63,7 @@ def answer_signature(text: str) -> AnswerSignature | None:
     kept = set(tokens if len(tokens) <= 2 * _KEPT_WORDS else tokens[:_KEPT_WORDS] + tokens[-_KEPT_WORDS:])
     words = b"".join(sorted(_hash(word) for word in kept - _FILLERS))
     shown = " ".join(shown.split())
-    shown = shown if len(shown) <= _LONGEST_SHOWN else shown[: _LONGEST_SHOWN - 1] + "…"
-    return AnswerSignature(stated, words, shown)
+    return AnswerSignature(stated, words, shortened(shown, _LONGEST_KEPT))
 
 
 def answer_difference(own: AnswerSignature, other: AnswerSignature) -> float:
@@ -129,8 +130,9 @@ def _word_hashes(words: bytes) -> frozenset[bytes]:
 
 
 def _distance(own: Set[object], other: Set[object]) -> float:
-    either = len(own | other)
-    return 1.0 - len(own & other) / either if either else 0.0
+    both = len(own & other)
+    either = len(own) + len(other) - both
+    return 1.0 - both / either if either else 0.0
 
 
 def _hash(word: str) -> bytes:

@@ -4,24 +4,29 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
 from msgspec import Struct
 
-from agentunit.engine.suspects.answers import answer_difference
-from agentunit.engine.suspects.effects import Effect, differing_arguments
+from agentunit.engine.suspects.answers import AnswerSignature
+from agentunit.engine.suspects.effects import QUOTE, Effect, differing_arguments, differing_values, tool_words
 from agentunit.engine.suspects.signatures import RunSignature, Signatures
+from agentunit.formulas.text import shortened
 
 Kind = Literal[
-    "error", "failed call", "missing call", "other arguments", "further call", "no answer", "other answer", "loop",
-    "leaves its peers", "not supported",
+    "error", "missing call", "other arguments", "further call", "no answer", "other answer", "failed call",
+    "not supported", "leaves its peers", "loop",
 ]  # fmt: skip
-MOST_LINES = 6
+MOST_LINES = 12
 """So many pieces of evidence are kept of a run: who needs more reads the trace."""
+_ORDER = {kind: number for number, kind in enumerate(Kind.__args__)}  # type: ignore[attr-defined]
 _NAMED_ARGUMENTS = 3
 _LONGEST_ERROR = 160
+_LONGEST_ANSWER = 60
 _ANSWERS_TRIED = 3
+
+AnswerDifference = Callable[[AnswerSignature, AnswerSignature], float]
 
 
 class Evidence(Struct, frozen=True):
@@ -45,167 +50,242 @@ def explain(
     basis: str,
     *,
     by_name: bool,
+    difference: AnswerDifference,
 ) -> tuple[Evidence, ...]:
     """The evidence about one run, what tells most first."""
     run = signatures.runs[place]
-    found = list(_by_itself(run, signatures))
-    if basis == "effects":
-        found += _effects(place, peers, signatures, changes, by_name=by_name)
-        found += _parting(place, peers, signatures, changes)
-    else:
-        found += _answers(run, [signatures.runs[peer] for peer in peers])
-    order = {kind: number for number, kind in enumerate(Kind.__args__)}  # type: ignore[attr-defined]
-    return tuple(sorted(found, key=lambda each: order[each.kind])[:MOST_LINES])
-
-
-def _by_itself(run: RunSignature, signatures: Signatures) -> Iterable[Evidence]:
+    found: list[Evidence] = []
     if run.error:
-        yield Evidence("error", f"ended with an error: {run.error[:_LONGEST_ERROR]}", run.error)
+        found.append(Evidence("error", f"ended with an error: {shortened(run.error, _LONGEST_ERROR)}", run.error))
+    missing: list[str] = []
+    if basis == "effects":
+        found += _effects(place, peers, signatures, changes, missing, by_name=by_name)
+        found += _parting(place, peers, signatures, changes, missing)
+        if run.answer is None:
+            found.append(Evidence("no answer", "gave no final answer", ""))
+    else:
+        found += _answers(run, [signatures.runs[peer] for peer in peers], difference)
+    found += _by_itself(run, signatures, missing)
+    return in_order(found)
+
+
+def in_order(evidence: Iterable[Evidence]) -> tuple[Evidence, ...]:
+    """Pieces of evidence by what they tell: how a run ended, what its peers say against it, what it shows by itself."""
+
+    def place(each: Evidence) -> int:
+        # A call that peers made and that failed here is why it is missing.
+        kind: Kind = "missing call" if each.kind == "failed call" and each.n_peers is not None else each.kind
+        return _ORDER[kind]
+
+    return tuple(sorted(evidence, key=place)[:MOST_LINES])
+
+
+def _by_itself(run: RunSignature, signatures: Signatures, missing: Sequence[str]) -> Iterable[Evidence]:
     for tool, said in run.failed:
         name = signatures.tools[tool]
-        yield Evidence(
-            "failed call", f"`{name}` failed and was never repaired: {said[:_LONGEST_ERROR]}", f"{name}: {said}"
-        )
-    if run.answer is None:
-        yield Evidence("no answer", "gave no final answer", "")
+        if name not in missing:
+            text = f"`{tool_words(name)}` failed, and no later call of it succeeded: {shortened(said, _LONGEST_ERROR)}"
+            yield Evidence("failed call", text, f"{name}: {said}")
     if run.loop is not None:
-        name = signatures.tools[run.loop]
-        yield Evidence("loop", f"called `{name}` again and again with the same arguments", name)
+        tool, period, rounds = run.loop
+        name = signatures.tools[tool]
+        calls = "" if period == 1 else f" and the {_counted(period - 1, 'call')} after it"
+        text = f"called `{tool_words(name)}`{calls} {rounds:,} times in a row with the same arguments"
+        yield Evidence("loop", text, name)
 
 
 def _effects(
-    place: int, peers: Sequence[int], signatures: Signatures, changes: Sequence[frozenset[int]], *, by_name: bool
+    place: int,
+    peers: Sequence[int],
+    signatures: Signatures,
+    changes: Sequence[frozenset[int]],
+    missing: list[str],
+    *,
+    by_name: bool,
 ) -> Iterable[Evidence]:
-    """Changes that most peers made and this run did not, and the other way round."""
-    effects = signatures.effects
+    """Changes that most peers made and this run did not, and the other way round. Adds to ``missing`` its tools."""
+    effects, run = signatures.effects, signatures.runs[place]
     n = len(peers)
     n_with = Counter(number for peer in peers for number in changes[peer])
-    tools_with = Counter(tool for peer in peers for tool in {effects[number].tool for number in changes[peer]})
+    tools_with = Counter(tool for peer in peers for tool in {effects.tool(number) for number in changes[peer]})
     own = changes[place]
-    own_tools = {effects[number].tool for number in own}
+    own_tools = {effects.tool(number) for number in own}
+    failed = {signatures.tools[tool]: said for tool, said in run.failed}
     explained: set[str] = set()
-    for tool, count in tools_with.most_common():
+    for tool, count in sorted(tools_with.items(), key=lambda each: (-each[1], each[0])):
         if 2 * count > n and tool not in own_tools:
             explained.add(tool)
-            which = _usual(tool, n_with, effects, n)
-            of = f"`{which}`" if which is not None and not by_name else f"`{tool}`"
-            yield Evidence(
-                "missing call", f"{count} of {n} peers called {of}, this one did not call `{tool}`", tool, count, n
-            )
+            missing.append(tool)
+            said = failed.get(tool)
+            theirs = _majority(tool, count, n, n_with, effects.__getitem__, signatures, by_name=by_name)
+            if said is not None:
+                text = f"{theirs}; here it failed: {shortened(said, _LONGEST_ERROR)}"
+                yield Evidence("failed call", text, f"{tool}: {said}", count, n)
+            else:
+                yield Evidence("missing call", f"{theirs}, this one did not call `{tool_words(tool)}`", tool, count, n)
     for tool in sorted(own_tools):
         count = tools_with[tool]
         if 2 * count <= n:
             explained.add(tool)
-            which = next(effects[number] for number in sorted(own) if effects[number].tool == tool)
-            few = f"{n - count} of {n} peers did not" if count else "no peer did" if n > 1 else "its peer did not"
-            yield Evidence("further call", f"called `{tool if by_name else which}`; {few}", tool, n - count, n)
-    if by_name:
-        return
-    for number, count in n_with.most_common():
-        effect = effects[number]
-        if 2 * count <= n or number in own or effect.tool in explained:
+            number = min(each for each in own if effects.tool(each) == tool)
+            call = tool_words(tool) if by_name else str(effects[number])
+            few = f"{n - count} of {n} peers did not call `{tool_words(tool)}`" if count else "no peer did"
+            tried = sum(
+                tool in {signatures.tools[each] for each, _ in signatures.runs[peer].failed} and tool not in
+                {effects.tool(each) for each in changes[peer]} for peer in peers
+            )  # fmt: skip
+            few += f" ({tried} tried and failed)" if tried else ""
+            yield Evidence("further call", f"called `{call}`; {few}", tool, n - count, n)
+    if not by_name:
+        yield from _arguments(run, own, n, n_with, signatures, explained)
+
+
+def _majority(
+    tool: str,
+    count: int,
+    n: int,
+    n_with: Counter[int],
+    effect: Callable[[int], Effect],
+    signatures: Signatures,
+    *,
+    by_name: bool,
+) -> str:
+    """What most peers called, in words: with the arguments that most of them gave alike."""
+    name = f"{count} of {n} peers called `{tool_words(tool)}`"
+    calls = [number for number in n_with if signatures.effects.tool(number) == tool]
+    usual = max(calls, key=lambda each: (n_with[each], -each))
+    if by_name or 2 * n_with[usual] <= n:
+        return name
+    if n_with[usual] == count:
+        return f"{count} of {n} peers called `{effect(usual)}`"
+    return f"{name}, {n_with[usual]} of them `{effect(usual)}`"
+
+
+def _arguments(
+    run: RunSignature,
+    own: frozenset[int],
+    n: int,
+    n_with: Counter[int],
+    signatures: Signatures,
+    explained: set[str],
+) -> Iterable[Evidence]:
+    """Calls of tools that both this run and most peers called: those with other arguments, and those that are more."""
+    effects = signatures.effects
+    for number, count in sorted(n_with.items(), key=lambda each: (-each[1], each[0])):
+        tool = effects.tool(number)
+        if 2 * count <= n or number in own or tool in explained:
             continue
-        explained.add(effect.tool)
-        mine = [effects[each] for each in own if effects[each].tool == effect.tool and 2 * n_with[each] <= n]
+        explained.add(tool)
+        effect = effects[number]
+        mine = [effects[each] for each in sorted(own) if effects.tool(each) == tool and 2 * n_with[each] <= n]
         nearest = min(mine, key=lambda each: len(differing_arguments(each, effect)), default=None)
         if nearest is None:
-            yield Evidence(
-                "missing call", f"{count} of {n} peers also called `{effect}`, this one did not", effect.tool, count, n
-            )
+            has_failed = tool in {signatures.tools[each] for each in run.ever_failed}
+            this_one = "in this one no such call succeeded" if has_failed else "this one did not"
+            text = f"{count} of {n} peers also called `{effect}`, {this_one}"
+            yield Evidence("missing call", text, tool, count, n)
         else:
             yield _other_arguments(nearest, effect, count, n)
     for number in sorted(own):
-        effect = effects[number]
-        if effect.tool not in explained and 2 * n_with[number] <= n:
-            explained.add(effect.tool)
-            others = n - n_with[number]
-            text = f"called `{effect}`; {others} of {n} peers called `{effect.tool}` otherwise or not at all"
-            yield Evidence("other arguments", text, _about(effect, [], effects, n_with), others, n)
-
-
-def _usual(tool: str, n_with: Counter[int], effects: Sequence[Effect], n: int) -> Effect | None:
-    """The call of a tool that most peers made alike."""
-    number = max((each for each in n_with if effects[each].tool == tool), key=lambda each: n_with[each], default=None)
-    return effects[number] if number is not None and 2 * n_with[number] > n else None
+        tool = effects.tool(number)
+        if tool not in explained and 2 * n_with[number] <= n:
+            explained.add(tool)
+            effect, others = effects[number], n - n_with[number]
+            if any(2 * n_with[each] > n for each in own if effects.tool(each) == tool):
+                # What most peers called it called as well.
+                n_more = sum(2 * n_with[each] <= n for each in own if effects.tool(each) == tool) - 1
+                more = f" and {n_more} more such calls" if n_more > 1 else " and one more such call" if n_more else ""
+                text = f"also called `{effect}`{more}; {others} of {n} peers did not"
+                yield Evidence("other arguments", text, f"{tool} more often", others, n)
+                continue
+            text = f"called `{effect}`; {others} of {n} peers called `{tool_words(tool)}` otherwise or not at all"
+            theirs = [effects[each] for each in sorted(n_with) if effects.tool(each) == tool and each != number]
+            yield Evidence("other arguments", text, _about(effect, theirs), others, n)
 
 
 def _other_arguments(own: Effect, other: Effect, count: int, n: int) -> Evidence:
     names = differing_arguments(own, other)
-    mine, theirs = dict(own.arguments), dict(other.arguments)
-    said = "; ".join(_difference(name, mine, theirs) for name in names[:_NAMED_ARGUMENTS])
+    said = "; ".join(_difference(name, own, other) for name in names[:_NAMED_ARGUMENTS])
     more = f"; {len(names) - _NAMED_ARGUMENTS} more differ" if len(names) > _NAMED_ARGUMENTS else ""
-    text = f"{count} of {n} peers called `{own.tool}` with {said}{more}"
+    text = f"{count} of {n} peers called `{tool_words(own.tool)}` with {said}{more}"
     return Evidence("other arguments", text, f"{own.tool} with other {', '.join(names[:_NAMED_ARGUMENTS])}", count, n)
 
 
-def _about(effect: Effect, names: Sequence[str], effects: Sequence[Effect], n_with: Counter[int]) -> str:
+def _about(effect: Effect, others: Sequence[Effect]) -> str:
     """What a call without a majority against it is about: the arguments in which it differs from the nearest one."""
-    others = [each for each in map(effects.__getitem__, n_with) if each.tool == effect.tool and each != effect]
     nearest = min(others, key=lambda each: len(differing_arguments(each, effect)), default=None)
-    names = differing_arguments(effect, nearest) if nearest is not None else names
+    names = [] if nearest is None else differing_arguments(effect, nearest)
     return f"{effect.tool} with other {', '.join(names[:_NAMED_ARGUMENTS])}" if names else f"{effect.tool} otherwise"
 
 
-def _difference(name: str, mine: dict[str, str], theirs: dict[str, str]) -> str:
-    own, other = _value(mine, name), _value(theirs, name)
-    # Of long values only the beginning is kept.
-    return f"other {name or 'arguments'}" if own == other else f"{name or 'argument'} {other}, this one {own}"
+def _difference(name: str, own: Effect, other: Effect) -> str:
+    mine, theirs = (
+        "none" if each is None else f"`{each.replace('`', QUOTE)}`" for each in differing_values(own, other, name)
+    )
+    shown = shortened(name, _LONGEST_ANSWER).replace("`", QUOTE) or "argument"
+    # Of very long values only the beginning is kept.
+    return f"other {shown}" if mine.casefold() == theirs.casefold() else f"{shown} {theirs}, this one {mine}"
 
 
-def _value(arguments: dict[str, str], name: str) -> str:
-    return f"`{arguments[name].partition(chr(0))[0]}`" if name in arguments else "none"
-
-
-def _answers(run: RunSignature, peers: Sequence[RunSignature]) -> Iterable[Evidence]:
-    if run.answer is None:
-        count = sum(peer.answer is not None for peer in peers)
-        if count:
-            yield Evidence(
-                "other answer", f"{count} of {len(peers)} peers gave an answer", "no answer", count, len(peers)
-            )
-        return
+def _answers(run: RunSignature, peers: Sequence[RunSignature], difference: AnswerDifference) -> Iterable[Evidence]:
+    own, n = run.answer, len(peers)
     answered = [peer.answer for peer in peers if peer.answer is not None]
-    against = [each for each in answered if answer_difference(run.answer, each) > 0.5]
+    if own is None:
+        yield Evidence("no answer", f"gave no final answer; {len(answered)} of {n} peers did", "", len(answered), n)
+        return
+    against = [each for each in answered if difference(own, each) > 0.5]
     if not against:
         return
     # Answers that agree with each other count as one, under the words of the shortest. Few are tried: comparing all
     # with all takes minutes where a question was asked thousands of times.
-    tried = sorted(Counter(against).items(), key=lambda each: (-each[1], len(each[0].shown)))[:_ANSWERS_TRIED]
-    count, best = max(
-        ((sum(answer_difference(each, other) <= 0.5 for other in against), each) for each, _ in tried),
-        key=lambda found: (found[0], -len(found[1].shown)),
-    )
+    same = Counter(against)
+    tried = sorted(same, key=lambda each: (-same[each], len(each.shown), each.shown))[:_ANSWERS_TRIED]
+    agreeing = {each: [other for other in against if difference(each, other) <= 0.5] for each in tried}
+    best = max(tried, key=lambda each: (len(agreeing[each]), -len(each.shown)))
+    count = len(agreeing[best])
+    theirs, this_one = _quoted(best), f"this one {_quoted(own)}"
     if count > 1 or len(against) == 1:
-        verb = "answer" if count > 1 else "answers"
-        text = f"{count} of {len(peers)} peers {verb} “{best.shown}”, this one “{run.answer.shown}”"
+        # Words are alike, and hardly ever the same.
+        as_it_is = best.stated is not None and all(each.stated == best.stated for each in agreeing[best])
+        verb = ("answer" if count > 1 else "answers") + ("" if as_it_is or count == 1 else " much like")
+        text = f"{count} of {n} peers {verb} {theirs}, {this_one}"
     else:
-        otherwise = f"{len(against)} of {len(peers)} peers answer otherwise, each in its own way"
-        text = f"{otherwise}; this one “{run.answer.shown}”"
-    kind = "a number" if any(word.lstrip("-")[:1].isdigit() for word in run.answer.stated or ()) else "words"
-    yield Evidence("other answer", text, f"another answer ({kind})", len(against), len(peers))
+        text = f"{len(against)} of {n} peers answer otherwise, such as {theirs}; {this_one}"
+    kind = "a number" if any(word.lstrip("-")[:1].isdigit() for word in own.stated or ()) else "words"
+    yield Evidence("other answer", text, f"another answer ({kind})", len(against), n)
+
+
+def _quoted(answer: AnswerSignature) -> str:
+    return f"“{shortened(answer.shown, _LONGEST_ANSWER)}”"
 
 
 def _parting(
-    place: int, peers: Sequence[int], signatures: Signatures, changes: Sequence[frozenset[int]]
+    place: int,
+    peers: Sequence[int],
+    signatures: Signatures,
+    changes: Sequence[frozenset[int]],
+    missing: Sequence[str],
 ) -> Iterable[Evidence]:
-    """The step at which a run leaves the peers that end alike: the longest way that it went with one of them."""
-    alike = Counter(changes[peer] for peer in peers).most_common(1)
-    if not alike or alike[0][1] < 2 or alike[0][0] == changes[place]:
+    """What a run did in place of a call that most peers made, where a peer went the same way up to there.
+
+    Elsewhere runs part because each looks around in its own way, which tells nothing.
+    """
+    if not missing:
         return
     own = array("H", signatures.runs[place].path)
-    best: tuple[int, int, int] | None = None
+    best: tuple[int, int] | None = None
     for peer in peers:
-        if changes[peer] != alike[0][0]:
-            continue
         path = array("H", signatures.runs[peer].path)
         shared = next((at for at, (mine, theirs) in enumerate(zip(own, path, strict=False)) if mine != theirs), None)
-        shared = min(len(own), len(path)) if shared is None else shared
-        theirs = path[shared] if shared < len(path) else -1
-        if best is None or shared > best[0]:
-            best = (shared, own[shared] if shared < len(own) else -1, theirs)
-    if best is None or best[1] == best[2]:
+        if shared and signatures.tools[path[shared]] in missing and (best is None or shared > best[0]):
+            best = (shared, path[shared])
+    if best is None:
         return
-    shared, mine, theirs = best
-    names = [f"`{signatures.tools[each]}`" if each >= 0 else "nothing more" for each in (mine, theirs)]
-    text = f"at tool call {shared + 1} it calls {names[0]} where peers that end alike call {names[1]}"
-    yield Evidence("leaves its peers", text, f"{names[0]} instead of {names[1]}".replace("`", ""))
+    shared, theirs = best
+    names = [tool_words(signatures.tools[each]) for each in (own[shared], theirs)]
+    text = f"called `{names[0]}` (tool call {shared + 1}) where a peer, after the same tools, called `{names[1]}`"
+    yield Evidence("leaves its peers", text, f"{names[0]} instead of {names[1]}")
+
+
+def _counted(number: int, noun: str) -> str:
+    return noun if number == 1 else f"{number} {noun}s"

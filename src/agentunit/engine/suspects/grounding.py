@@ -9,6 +9,7 @@ from typing import Any
 from agentunit.backends.quality import BACKEND_VARIABLE, missing_local_model
 from agentunit.core.records import Record
 from agentunit.engine.suspects.evidence import Evidence
+from agentunit.formulas.text import shortened
 from agentunit.metrics.base import Metric
 from agentunit.metrics.inputs import InputProblem, Item
 from agentunit.metrics.registry import resolve_metrics
@@ -51,8 +52,9 @@ def unsupported(record: Record, metric: Any) -> Evidence | None:
     if worst is None or worst["probability"] >= CLEARLY_BELOW:
         return None
     text = " ".join(str(worst.get("text") or "").split())
-    shown = text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
-    said = f"nothing the agent saw supports “{shown}” ({worst['probability']:.2f} by the local model)"
+    said = (
+        f"nothing the agent saw supports “{shortened(text, _LONGEST)}” ({worst['probability']:.2f} by the local model)"
+    )
     return Evidence("not supported", said, sentence_kind(text))
 
 

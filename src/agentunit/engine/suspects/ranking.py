@@ -1,8 +1,8 @@
 """Runs in the order of how likely they went wrong: how far each differs from the other runs of its task.
 
 Nothing is fitted and no label is read. Where a run of a task changed something, what the runs changed is compared; else
-what they answered. With fewer than two peers there is no verdict. What a run shows by itself (a failed call that was
-never repaired, a loop, no answer) is evidence to read and decides only between runs that differ alike: alone, it does
+what they answered. With fewer than two peers there is no verdict. What a run shows by itself (a tool whose last
+call failed, a loop, no answer) is evidence to read and decides only between runs that differ alike: alone, it does
 not tell good runs from bad ones.
 """
 
@@ -38,9 +38,10 @@ Basis = Literal["effects", "answers"]
 class Suspect(Struct, frozen=True):
     """One run with its rank. ``suspicion`` is its mean difference from ``n_peers`` runs of its task, from 0 to 1.
 
-    ``repeat`` counts from 0, ``source`` is its file. ``length_percentile`` and ``steps_percentile`` say how long the
-    run is among all runs of the input, from 0 to 100: a matter of how hard its task is, which is not used. ``slices``
-    is what the metadata of its case say, and ``place`` its number in the input, from 0.
+    ``repeat`` counts from 0 and is one of ``n_repeats``, ``source`` is its file. ``length_percentile`` and
+    ``steps_percentile`` say how long the run is among all runs of the input, from 0 to 100: a matter of how hard its
+    task is, which is not used. ``slices`` is what the metadata of its case say, and ``place`` its number in the input,
+    from 0.
     """
 
     rank: int
@@ -58,6 +59,7 @@ class Suspect(Struct, frozen=True):
     evidence: tuple[Evidence, ...]
     slices: tuple[str, ...]
     place: int
+    n_repeats: int = 1
 
     @property
     def is_suspect(self) -> bool:
@@ -141,12 +143,22 @@ def rank_runs(
     steps = array("I", sorted(run.n_steps for run in signatures.runs))
     lengths = array("I", sorted(run.n_characters for run in signatures.runs))
     suspects = []
+    difference = _remembering()
+    n_repeats = Counter((run.source, run.case_id) for run in signatures.runs)
     for rank, verdict in enumerate(order, 1):
         run, task = signatures.runs[verdict.place], task_of[verdict.place]
         evidence: tuple[Evidence, ...] = ()
         if rank <= n_explained or (verdict.suspicion > SUSPICIOUS_FROM and rank <= MOST_EXPLAINED):
             peers = _peers(verdict.place, witnesses_of[verdict.place])
-            evidence = explain(verdict.place, peers, signatures, changes, verdict.basis, by_name=_by_name(task))
+            evidence = explain(
+                verdict.place,
+                peers,
+                signatures,
+                changes,
+                verdict.basis,
+                by_name=_by_name(task),
+                difference=difference,
+            )
         suspects.append(
             Suspect(
                 rank,
@@ -164,6 +176,7 @@ def rank_runs(
                 evidence,
                 tuple(f"{field}={value}" for field, value in map(signatures.slices.__getitem__, run.slices)),
                 run.place,
+                n_repeats[run.source, run.case_id],
             )
         )
     left_out = [
@@ -201,8 +214,9 @@ def _verdicts(
         return _compared(runs, witnesses, "effects", lambda own, other: set_difference(held[own], held[other]))
     answers = {place: signatures.runs[place].answer for place in task.runs}
     has_stated = all((own := answers[place]) is not None and own.stated is not None for place in witnesses)
-    if any_written and not has_stated:
-        # All of them agree that nothing is to be changed. How each words its last sentence says nothing.
+    if any_written and not has_stated and any(signatures.runs[place].path for place in task.runs):
+        # All of them agree that nothing is to be changed. How each words its last sentence says nothing. Runs that
+        # call no tool at all only answer, whatever other tasks of the input are about.
         return [Verdict(place, 0.0, len(_peers(place, witnesses)), "effects") for place in runs]
     if all(each is None for each in answers.values()):
         return []
@@ -221,17 +235,27 @@ def _compared(
 
 
 def _answer_differences(answers: Mapping[int, AnswerSignature | None]) -> Callable[[int, int], float]:
-    known: dict[tuple[int, int], float] = {}
+    known = _remembering()
 
     def difference(own: int, other: int) -> float:
         mine, theirs = answers[own], answers[other]
         if mine is None or theirs is None:
             return float(mine is not theirs)
-        key = (id(mine), id(theirs)) if id(mine) <= id(theirs) else (id(theirs), id(mine))
+        return known(mine, theirs)
+
+    return difference
+
+
+def _remembering() -> Callable[[AnswerSignature, AnswerSignature], float]:
+    """The difference of answers that live as long as it: peers come again and again."""
+    known: dict[tuple[int, int], float] = {}
+
+    def difference(own: AnswerSignature, other: AnswerSignature) -> float:
+        key = (id(own), id(other)) if id(own) <= id(other) else (id(other), id(own))
         if key not in known:
             if len(known) >= _MOST_REMEMBERED:
                 known.clear()
-            known[key] = answer_difference(mine, theirs)
+            known[key] = answer_difference(own, other)
         return known[key]
 
     return difference
@@ -243,7 +267,7 @@ def _by_name(task: Task) -> bool:
 
 
 def _held(changed: frozenset[int], signatures: Signatures, by_name: bool) -> frozenset[object]:
-    return frozenset(signatures.effects[number].tool for number in changed) if by_name else frozenset(changed)
+    return frozenset(signatures.effects.tool(number) for number in changed) if by_name else frozenset(changed)
 
 
 def _peers(place: int, runs: Sequence[int]) -> list[int]:

@@ -13,15 +13,19 @@ from agentunit.core.outcome import Outcome
 from agentunit.core.records import Record
 from agentunit.core.trace import tool_status
 from agentunit.engine.suspects.answers import AnswerSignature, answer_signature
-from agentunit.engine.suspects.effects import Effect, effect_of
+from agentunit.engine.suspects.effects import EffectTable
 from agentunit.engine.suspects.tasks import TASK_FIELDS, TaskKeys, task_keys
 from agentunit.engine.suspects.tool_marks import Mark, ToolMarks
 from agentunit.formulas.conversation import loops
+from agentunit.formulas.text import shortened
 from agentunit.metrics.inputs import Item, payload_of
 
 MOST_STEPS = 64
 """So many tool calls of a run are compared with those of its peers to say where it leaves them."""
 MOST_EFFECTS = 100
+MOST_FAILED = 16
+MOST_NAMES = 0xFFFF
+OTHER_TOOLS = "(one of many other tools)"
 MOST_QUESTIONS_KEPT = 20_000
 MOST_FIELDS = 8
 MOST_VALUES = 50
@@ -32,17 +36,21 @@ FEWEST_ROUNDS = 3
 _NO_SLICE = frozenset((*TASK_FIELDS, "trial", "epoch", "seed", "run", "id", "trace_id", "session_id", "user_id"))
 _MOST_NAMES = 100
 _ERROR_TEXT = re.compile(r"\s*(?:error|exception|traceback)\b", re.IGNORECASE)
+_AND_SO_ON = "and more calls"
+_TRACEBACK = "Traceback (most recent call last)"
+_RAISED = re.compile(r"^[A-Za-z_][\w.]*(?:Error|Exception|Interrupt|Exit|Warning)\b.*$", re.MULTILINE)
 _ONE_LINE = 240
 _LONGEST_VALUE = 60
 _LONGEST_NAME = 200
 
 
 class RunSignature(Struct, gc=False):
-    """One run. ``effects`` and ``path`` are numbers in the tables of ``Signatures``; ``failed`` tools never succeeded.
+    """One run. ``effects`` and ``path`` are numbers in the tables of ``Signatures``.
 
     ``place`` is its number in the input, from 0, of all records that could be read, and ``source`` its file.
-    ``error`` is what the agent raised or reported, ``loop`` the tool that was called again and again, and ``slices``
-    what its metadata say, as numbers.
+    ``failed`` are tools whose last call failed, with what it said, ``ever_failed`` those of which any did.
+    ``error`` is what the agent raised or reported, ``loop`` the tool that begins calls that came again and again, how
+    many they are and how often they came, and ``slices`` what its metadata say, as numbers.
     """
 
     place: int
@@ -56,8 +64,9 @@ class RunSignature(Struct, gc=False):
     n_characters: int
     failed: tuple[tuple[int, str], ...] = ()
     error: str | None = None
-    loop: int | None = None
+    loop: tuple[int, int, int] | None = None
     slices: tuple[int, ...] = ()
+    ever_failed: tuple[int, ...] = ()
 
 
 class Signatures:
@@ -76,10 +85,9 @@ class Signatures:
         self.runs: list[RunSignature] = []
         self.keys: list[TaskKeys] = []
         self.task_field = task_field
-        self.effects: list[Effect] = []
+        self.effects = EffectTable()
         self.tools: list[str] = []
         self.slices: list[tuple[str, str]] = []
-        self._effect_numbers: dict[Effect, int] = {}
         self._tool_numbers: dict[str, int] = {}
         self._slice_numbers: dict[tuple[str, str], int] = {}
         self._values: dict[str, set[str]] = {}
@@ -138,9 +146,10 @@ class Signatures:
                 n_steps,
                 n_characters + (len(text) if text and not n_characters else 0),
                 tuple(calls.failed.items()),
-                None if not error else error[:_ONE_LINE],
+                None if not error else shortened(error, _ONE_LINE),
                 calls.loop(),
                 self._slices_of(item.case_metadata),
+                tuple(sorted(calls.ever_failed)),
             )
         )
 
@@ -148,25 +157,19 @@ class Signatures:
         """The number of a tool in ``tools``."""
         number = self._tool_numbers.get(name)
         if number is None:
-            # A number has two bytes; a name beyond them is told apart no more.
-            if len(self.tools) >= 0xFFFF:
-                return 0
+            # A number has two bytes: names beyond them have one in common, which says so.
+            if len(self.tools) >= MOST_NAMES:
+                name = OTHER_TOOLS
+                if name in self._tool_numbers:
+                    return self._tool_numbers[name]
             number = self._tool_numbers[name] = len(self.tools)
             self.tools.append(name)
         return number
 
-    def effect_number(self, effect: Effect) -> int:
-        """The number of an effect in ``effects``."""
-        number = self._effect_numbers.get(effect)
-        if number is None:
-            number = self._effect_numbers[effect] = len(self.effects)
-            self.effects.append(effect)
-        return number
-
     def written(self) -> frozenset[int]:
         """The numbers of the effects of tools that change something, as is known after all records were seen."""
-        marks = {tool: self.marks.mark(tool).mark for tool in {effect.tool for effect in self.effects}}
-        return frozenset(number for number, effect in enumerate(self.effects) if marks[effect.tool] == "write")
+        marks = {tool: self.marks.mark(tool).mark for tool in set(self.effects.tools())}
+        return frozenset(number for number, tool in enumerate(self.effects.tools()) if marks[tool] == "write")
 
     def _slices_of(self, metadata: Mapping[str, Any]) -> tuple[int, ...]:
         """The short values of a case's metadata, of fields that have few of them."""
@@ -198,6 +201,7 @@ class _Calls:
         self.effects: set[int] = set()
         self.path = array("H")
         self.failed: dict[int, str] = {}
+        self.ever_failed: set[int] = set()
         self._sequence: list[tuple[int, int]] = []
 
     def add(self, payload: dict[str, Any]) -> None:
@@ -211,19 +215,26 @@ class _Calls:
         self._sequence.append((number, hash(str(arguments)) if arguments else 0))
         said = failure_of(payload)
         if said is not None:
-            self.failed[number] = said[:_ONE_LINE]
+            self.failed.pop(number, None)
+            if len(self.failed) >= MOST_FAILED:
+                self.failed.pop(next(iter(self.failed)))
+            self.failed[number] = shortened(said, _ONE_LINE)
+            if len(self.ever_failed) < MOST_FAILED:
+                self.ever_failed.add(number)
             return
         self.failed.pop(number, None)
         owner.marks.add_call(name, payload.get("result"))
-        if owner.marks.may_write(name) and len(self.effects) < MOST_EFFECTS:
-            self.effects.add(owner.effect_number(effect_of(name, arguments)))
+        if owner.marks.may_write(name) and len(self.effects) < 2 * MOST_EFFECTS:
+            # Of very many changes the tools are known, so that nothing wrong is said about what was not called.
+            self.effects.add(owner.effects.add(name, arguments if len(self.effects) < MOST_EFFECTS else _AND_SO_ON))
 
-    def loop(self) -> int | None:
-        """The tool that begins the longest stretch of calls that come again and again, arguments and all."""
+    def loop(self) -> tuple[int, int, int] | None:
+        """The longest stretch of calls that come again and again, arguments and all: its first tool, calls, rounds."""
         if len(self._sequence) < FEWEST_ROUNDS:
             return None
         found = [each for each in loops(self._sequence) if each.rounds >= FEWEST_ROUNDS]
-        return self._sequence[found[0].start][0] if found else None
+        longest = max(found, key=lambda each: each.n_wasted, default=None)
+        return None if longest is None else (self._sequence[longest.start][0], longest.period, longest.rounds)
 
 
 def failure_of(payload: Mapping[str, Any]) -> str | None:
@@ -233,6 +244,8 @@ def failure_of(payload: Mapping[str, Any]) -> str | None:
 
     >>> failure_of({"status": "error", "error": "no such order"}), failure_of({"result": "Error: no such user"})
     ('no such order', 'Error: no such user')
+    >>> failure_of({"status": "error", "error": "Traceback (most recent call last)\\n  x = y\\nKeyError: 'id'"})
+    "KeyError: 'id'"
     >>> failure_of({"status": "success", "result": "Error handling was updated"}) is None
     True
     """
@@ -245,4 +258,8 @@ def failure_of(payload: Mapping[str, Any]) -> str | None:
         failed = isinstance(status, str) and status.casefold() not in ("success", "ok", "completed", "succeeded")
     if not failed:
         return None
-    return " ".join(str(error or result or status).split())
+    text = str(error or result or status)
+    if _TRACEBACK in text and (raised := _RAISED.findall(text)):
+        # What was raised tells more than the files it went through.
+        text = raised[-1]
+    return " ".join(text.split())

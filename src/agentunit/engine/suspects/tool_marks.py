@@ -129,6 +129,7 @@ class ToolMarks:
         self._n_calls: Counter[str] = Counter()
         self._results: dict[str, Counter[str]] = {}
         self._seen_lists: set[int] = set()
+        self._not_kept: set[str] = set()
 
     def declare(self, tools: Any, source: Source) -> None:
         """Take in a list of declared tools: a hint of MCP (``readOnlyHint``, ``destructiveHint``) or ``read_only``.
@@ -153,7 +154,11 @@ class ToolMarks:
 
     def may_write(self, name: str) -> bool:
         """Whether calls of a tool are to be kept: all but those of tools that are known to read."""
-        return self._quick(name) != "read"
+        if self._quick(name) != "read":
+            return True
+        if len(self._not_kept) < MOST_TOOLS:
+            self._not_kept.add(name)
+        return False
 
     def _quick(self, name: str) -> Mark:
         if name in self._said:
@@ -175,6 +180,8 @@ class ToolMarks:
             return ToolMark(name, self._said[name], "option", "as you say", n_calls)
         if name in self._declared:
             mark, source = self._declared[name]
+            if mark == "write" and name in self._not_kept:
+                return ToolMark(name, "unknown", source, "declared to change something after calls were seen", n_calls)
             return ToolMark(name, mark, source, "its declaration says so", n_calls)
         named, why = mark_of_name(name)
         if named != "unknown":

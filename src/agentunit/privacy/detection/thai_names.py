@@ -91,9 +91,9 @@ def _name_at(text: str, start: int, run_start: int, run_end: int) -> int:
         if title or (text[start:end] not in plain_words and _CUE.search(text, max(0, start - 12), start)):
             return end
     # A given name that no list knows reaches to the next space, and a surname follows it.
-    given_name = text[start:run_end]
-    if not is_open or not 2 < len(given_name) <= _LONGEST_GIVEN:
+    if not is_open or not 2 < run_end - start <= _LONGEST_GIVEN:
         return 0
+    given_name = text[start:run_end]
     if title and text[start - 1] != " " and not given_name.startswith(_AFTER_YOU):
         surname = _surname_end(text, run_end, run_end)
         if surname > run_end or title not in _WEAK_TITLES:
@@ -150,12 +150,12 @@ def _titles_before(text: str, start: int) -> Iterator[str]:
 
 def _ends_word(text: str, end: int, run_end: int) -> bool:
     """Whether a name can end here: at the run's end, or where a plain word begins."""
-    return end == run_end or (text[end] not in "ะาิีึืุูั์่้๊๋็ำ" and _starts_with_word(text[end:run_end]))
+    return end == run_end or (text[end] not in "ะาิีึืุูั์่้๊๋็ำ" and _word_starts_at(text, end, run_end))
 
 
-def _starts_with_word(rest: str) -> bool:
+def _word_starts_at(text: str, start: int, run_end: int) -> bool:
     known, longest = _words_by_length()
-    return any(rest[:length] in known for length in range(min(longest, len(rest)), 1, -1))
+    return any(text[start : start + length] in known for length in range(min(longest, run_end - start), 1, -1))
 
 
 def _surname_end(text: str, end: int, run_end: int) -> int:
