@@ -120,7 +120,7 @@ def test_the_page_keeps_what_is_around_the_measured_part():
 def test_without_data_the_sets_are_skipped(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("AGENTUNIT_DATA", str(tmp_path / "nowhere"))
     assert command.main(["--only", "sets", "--draws", "10"], root=tmp_path) == 0
-    assert "sets skipped, no labelled data here (AGENTUNIT_DATA names its folder)" in capsys.readouterr().out
+    assert "sets skipped, no labeled data here (AGENTUNIT_DATA names its folder)" in capsys.readouterr().out
 
 
 def test_cells_that_miss_are_named(capsys):

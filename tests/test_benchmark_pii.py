@@ -115,7 +115,7 @@ def test_the_chapter_without_the_other_packages(data, fresh):
     }
     written = page([family])
     assert "`presidio` was not run" in written
-    assert "| set | labelled spans | `pii_leakage` (patterns) | plain patterns |" in written
+    assert "| set | labeled spans | `pii_leakage` (patterns) | plain patterns |" in written
 
 
 def test_what_was_recorded_stands_in_for_the_same_data_and_code_only(data, fresh, tmp_path, monkeypatch):

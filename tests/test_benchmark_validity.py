@@ -353,7 +353,7 @@ def test_without_data_it_says_so_and_does_nothing(tmp_path, monkeypatch, capsys)
     assert run(tmp_path) == run(tmp_path, "--check") == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 2
-    assert "skipped, no labelled data here" in lines[0]
+    assert "skipped, no labeled data here" in lines[0]
     assert list(tmp_path.iterdir()) == []
 
 

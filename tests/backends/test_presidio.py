@@ -75,3 +75,23 @@ def test_the_real_one_finds_its_types_and_opens_no_connection(monkeypatch):
         ("credit_card", "4111 1111 1111 1111"),
         ("ip_address", "192.168.3.44"),
     }
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "value", "kept"),
+    [
+        ("PHONE_NUMBER", '{"ts": 1715526151}', "1715526151", None),
+        ("PHONE_NUMBER", "[12345.678901] link up", "12345.678901", None),
+        ("PHONE_NUMBER", "call 030 1234567", "030 1234567", "030 1234567"),
+        ("EMAIL_ADDRESS", "git@github.com:org/repo.git", "git@github.com", None),
+        ("PERSON", "Ihre Bestellung wurde versandt.", "Ihre Bestellung wurde", None),
+        ("PERSON", "Vielen Dank", "Vielen Dank", None),
+        ("PERSON", "Dear Mia Lindqvist,", "Dear Mia Lindqvist", "Mia Lindqvist"),
+    ],
+)
+def test_what_it_takes_for_personal_data_passes_our_checks(kind, text, value, kept):
+    made = PresidioDetector()
+    made._analyzer = analyzer((kind, text.index(value), text.index(value) + len(value), 1.0))
+    made._analyzer._engine.get_supported_entities = lambda language: [kind]
+    (found,) = made.find([text])
+    assert [text[each.start : each.end] for each in found] == ([kept] if kept else [])

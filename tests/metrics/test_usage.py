@@ -286,7 +286,7 @@ def test_cached_tokens_of_opentelemetry_are_within_the_input_too() -> None:
     [
         ({"model": "unheard-of", "usage": {"prompt_tokens": 5, "completion_tokens": 5}}, "unheard-of"),
         ({"usage": {"prompt_tokens": 5, "completion_tokens": 5}}, "no model"),
-        ({"model": "abacus-1", "usage": {"total_tokens": 10}}, "prompt from completion"),
+        ({"model": "abacus-1", "usage": {"total_tokens": 10}}, "prompt and completion"),
     ],
 )
 def test_usage_that_has_no_price_makes_the_cost_partial(unpriced: dict[str, Any], why: str) -> None:

@@ -119,7 +119,7 @@ def test_fewer_frames_than_asked_are_said(metric: VideoResponseRelevanceMetric) 
 @pytest.mark.parametrize(
     ("source", "words"),
     [
-        (b"This is a text.", "is no video of a known format"),
+        (b"This is a text.", "is not a video of a known format"),
         (sound(), "holds no video stream"),
         (CLIP[:500], "is damaged"),
         ("nowhere.mp4", "nowhere.mp4 cannot be"),
@@ -183,4 +183,4 @@ def test_parameters_are_checked(num_frames: Any) -> None:
 def test_a_picture_is_no_video(metric: VideoResponseRelevanceMetric) -> None:
     found = asked(metric, "a red circle", encoded(RED, "JPEG"))
     assert found.value is None
-    assert "no video" in found.detail["reason"]
+    assert "not a video" in found.detail["reason"]

@@ -106,3 +106,22 @@ def test_encoded_values_are_masked_even_if_they_stand_nowhere_else():
 def test_a_first_name_after_an_escaped_line_end_is_masked():
     raw = json.dumps({"note": "Mia Lindqvist\nMia called\nthen Lindqvist"})
     assert redact({"raw": raw}) == {"raw": '{"note": "<NAME_1>\\n<NAME_1> called\\nthen <NAME_1>"}'}
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        "api_key",
+        "x-api-key",
+        "OPENAI_API_KEY",
+        "AWS_SECRET_ACCESS_KEY",
+        "bearerToken",
+        "private_key",
+        "GITHUB_CLIENT_SECRET",
+    ],
+)
+def test_a_key_is_masked_by_its_field_even_if_it_is_the_alphabet(field: str) -> None:
+    key = "abcdefghijklmnopqrstuvwxyz"
+    record = {"case": {"id": "q1", "metadata": {field: key}}, "outcome": json.dumps({field: key})}
+    Redactor(PatternDetector(), PII_TYPES, Pseudonyms()).redact_data([record])
+    assert key not in json.dumps(record)

@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from types import FrameType
 from urllib.parse import quote
 
 import pytest
@@ -28,6 +29,11 @@ def found(text: str) -> list[str]:
     [
         ("请把这份文件交给陈思远，谢谢。", ["陈思远"]),
         ("昨天赵文博给客服打了电话。", ["赵文博"]),
+        (
+            "您好我想咨询一下我的订单什么时候可以送到因为我已经等了很多天了我叫陈思远"
+            "手机号码已经登记请尽快帮我查询并且安排客服人员给我回电话非常感谢你们的帮助和支持",
+            ["陈思远"],
+        ),
         ("欧阳雪女士和馬先生在大厅等候。", ["欧阳雪", "馬"]),
         ("合同已由约翰·史密斯签字。", ["约翰·史密斯"]),
         ("預訂人：陳俊傑，兩位成人。", ["陳俊傑"]),
@@ -129,3 +135,23 @@ def test_a_name_is_not_found_in_another_that_begins_like_it() -> None:
     known = KnownValues([("name", "김민주"), ("name", "高明")])
     text = f"김민준, 김민주, 高明度, 高明。{quote('高明')}"
     assert [place.value for place in known.places(text)] == ["김민주", "高明", "高明"]
+
+
+@pytest.mark.parametrize("letters", ["王小明", "田中さくら", "김민준", "สมชาย", "การ", "محمد ", "דנה ", "राहुल "])
+def test_calls_grow_with_the_length_of_a_text_and_no_faster(letters: str) -> None:
+    def n_calls(length: int) -> int:
+        calls = 0
+
+        def count(frame: FrameType, event: str, arg: object) -> None:
+            nonlocal calls
+            calls += 1
+
+        sys.setprofile(count)
+        try:
+            find_script_names((letters * length)[:length])
+        finally:
+            sys.setprofile(None)
+        return calls
+
+    find_script_names(letters)  # reads the tables
+    assert n_calls(8_000) < 5 * n_calls(2_000)

@@ -41,6 +41,9 @@ _LEAST_DIGITS = 4
 # How sure Presidio must be where our own checks do not find the same; what its numbering plans accept has 0.4.
 _PRESIDIO_SURE = {"name": 0.5, "phone": 0.4}
 _PRESIDIO_SURE_OF_OTHERS = 0.85
+_GREETING = re.compile(r"(?i)(?:dear|hello|hi|hey|thanks|regards|sincerely)[,:]?\s+(?=\S)")
+# Seconds since 1970 or since a machine started, which its numbering plans take for phone numbers.
+_TIME = re.compile(r"1[0-9]{9}(?:[0-9]{3})?|[0-9]+\.[0-9]{3,}")
 
 
 def detector_named(name: str, owner: str) -> Detector:
@@ -236,17 +239,32 @@ class PresidioDetector:
         return [
             [
                 Finding(each.type, each.start, each.end, each.score, "presidio")
-                for each in spans
-                if _is_sure(each, confirmed) and _reads_as_type(text, each)
+                for each in (_without_greeting(text, span) for span in spans)
+                if _is_sure(text, each, confirmed) and _reads_as_type(text, each)
             ]
             for text, spans, confirmed in zip(texts, self._analyzer.find(texts), ours, strict=True)
         ]
 
 
-def _is_sure(span: PresidioSpan, ours: list[Finding]) -> bool:
-    return span.score >= _PRESIDIO_SURE.get(span.type, _PRESIDIO_SURE_OF_OTHERS) or any(
-        each.type == span.type and each.start < span.end and span.start < each.end for each in ours
-    )
+def _is_sure(text: str, span: PresidioSpan, ours: list[Finding]) -> bool:
+    if any(each.type == span.type and each.start < span.end and span.start < each.end for each in ours):
+        return True
+    if span.type == "email":
+        return False  # git@github.com: our own rules know every form of an address, and what only looks like one
+    if span.type == "phone" and _TIME.fullmatch(text[span.start : span.end].strip("[]() ")):
+        return False
+    return span.score >= _PRESIDIO_SURE.get(span.type, _PRESIDIO_SURE_OF_OTHERS)
+
+
+def _without_greeting(text: str, span: PresidioSpan) -> PresidioSpan:
+    """A name without the greeting before it, with which it would be another person: "Dear Mia Li"."""
+    greeting = _GREETING.match(text, span.start, span.end) if span.type == "name" else None
+    return span._replace(start=greeting.end()) if greeting else span
+
+
+def _is_plain(word: str) -> bool:
+    kind = kinds_of(word)
+    return bool(kind & (Kind.WORD | Kind.FOREIGN_WORD)) and not kind & (Kind.FIRST | Kind.LAST)
 
 
 def _reads_as_type(text: str, span: PresidioSpan) -> bool:
@@ -254,8 +272,11 @@ def _reads_as_type(text: str, span: PresidioSpan) -> bool:
     value = text[span.start : span.end]
     if span.type == "name":
         words = _WORD.findall(value)
-        is_plain = all(kinds_of(word) & Kind.WORD and not kinds_of(word) & (Kind.FIRST | Kind.LAST) for word in words)
-        return bool(words) and not _NO_NAME.search(value) and len(words) <= _MOST_NAME_WORDS and not is_plain
+        # Sentences of other languages are names to it: a plain word or verb in lower case is in none.
+        is_sentence = any(_is_plain(word) and word.islower() and len(word) > 3 for word in words)
+        is_plain = all(map(_is_plain, words))
+        is_words = bool(words) and not _NO_NAME.search(value) and len(words) <= _MOST_NAME_WORDS
+        return is_words and not is_plain and not is_sentence
     return span.type not in NUMBER_TYPES or sum(letter.isdigit() for letter in value) >= _LEAST_DIGITS
 
 

@@ -21,6 +21,7 @@ from agentunit.privacy.values import FieldNames, KnownValue, SearchedText, data_
 How = Literal["exact", "re-spelled", "reworded", "summed up"]
 
 FEWEST_WORDS_OF_A_STATEMENT = 3
+_PLAIN_WORDS_OF_A_SENTENCE = 3
 """A sensitive text of fewer content words is a value: it must stand there as it is."""
 
 SUPPORTED = 0.3
@@ -63,7 +64,10 @@ class Leak(NamedTuple):
 
 def statement_of(value: KnownValue) -> Statement | None:
     """A value of several words as a statement; ``None`` for one, such as an address, that is looked for as it is."""
-    is_statement = _is_statement(value.text) and not any(map(str.isdigit, value.text))
+    # An address has capitals and numbers; in a sentence with a date or a sum, most words are plain.
+    n_plain = sum(word.isalpha() and word.islower() for word in value.text.split())
+    is_sentence = n_plain >= _PLAIN_WORDS_OF_A_SENTENCE or not any(map(str.isdigit, value.text))
+    is_statement = _is_statement(value.text) and is_sentence
     return Statement(value.field, value.text, value.source) if is_statement else None
 
 

@@ -45,7 +45,8 @@ _FIELDS = {
         personal_number personal_id_number tax_id tax_number tax_id_number tin nif cpf aadhaar aadhaar_number pesel
         """,
     "ip_address": "ip ip_address ip_addr client_ip remote_addr remote_ip",
-    "api_key": "api_key apikey secret_key client_secret access_token auth_token refresh_token",
+    "api_key": "api_key apikey secret_key secret_access_key client_secret access_token auth_token refresh_token"
+    " bearer_token private_key",
 }
 FIELD_TYPES = {field: type for type, fields in _FIELDS.items() for field in fields.split()}
 """The type of what stands in a field, by the field's name in lower case with underscores."""
@@ -61,7 +62,18 @@ _WHOSE = word_set(
 )
 """Words that may stand before the name of a field and say whose it is: ``billing_zip``, ``userPhoneNumber``."""
 _ANYBODYS = frozenset(
-    ("password", "passwd", "passphrase", "social_security_number", "date_of_birth", "passport_number")
+    (
+        "api_key",
+        "apikey",
+        "secret_access_key",
+        "client_secret",
+        "password",
+        "passwd",
+        "passphrase",
+        "social_security_number",
+        "date_of_birth",
+        "passport_number",
+    )
 )
 """Fields that mean the same whatever stands before them: ``db_password``, ``PGPASSWORD``."""
 _FIELD_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")

@@ -73,12 +73,19 @@ class Masking:
         ]
 
     def masked_data(self, data: Any) -> Any:
-        """Plain data as it is kept."""
+        """Plain data as it is kept; a record in its own shape, whose structure stays."""
         if self._salt is None:
+            return data
+        if isinstance(data, dict) and "case" in data:
+            self._redact([data])
             return data
         plain = {"data": data}
         self._redact([plain])
         return plain["data"]
+
+    def masked_text(self, text: str) -> str:
+        """A text that somebody wrote, as it is kept."""
+        return str(self.masked_data(text)) if text else text
 
     def _redact(self, plain: list[Any]) -> None:
         if self._redactor is None:

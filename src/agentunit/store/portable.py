@@ -117,15 +117,26 @@ def _take_in(store: RunStore, header: RunHeader, run_id: str, cases: Iterator[Po
     for case in cases:
         line = bytes(case.record)
         record = decode_record(line)
-        store.add_lines([(run_id, case.position, case.repeat, case.case_id, int(case.failed), case.elapsed_s, line)])
-        waiting += written_scores(run_id, case.position, case.repeat, case.scores)
+        subject = kept_subject = subject_of(record)
+        case_id, scores = case.case_id, case.scores
+        if store.keeps_masked:
+            # Details of scores quote what was scored.
+            line = encode_json(store.masked_data(msgspec.json.decode(line)))
+            record = decode_record(line)
+            kept_subject, case_id = subject_of(record), record.case.id
+            scores = {name: _masked(score, store) for name, score in scores.items()}
+        store.add_lines([(run_id, case.position, case.repeat, case_id, int(case.failed), case.elapsed_s, line)])
+        waiting += written_scores(run_id, case.position, case.repeat, scores)
         if len(waiting) >= _SCORES_AT_ONCE:
             store.add_written_scores(waiting)
             waiting = []
         if case.labels:
             # What a label is about is read from the record, not taken from the file's word.
-            subject = subject_of(record)
-            labels = [label for label in case.labels if label.subject == subject]
+            labels = [
+                msgspec.structs.replace(label, subject=kept_subject, case_id=case_id)
+                for label in case.labels
+                if label.subject == subject
+            ]
             # Under another id the run is still the one that its labels were drawn from.
             given_here = [
                 msgspec.structs.replace(label, run_id=run_id) for label in labels if label.run_id == header.id
@@ -133,6 +144,11 @@ def _take_in(store: RunStore, header: RunHeader, run_id: str, cases: Iterator[Po
             store.add_labels([*given_here, *(label for label in labels if label.run_id != header.id)])
     store.add_written_scores(waiting)
     store.set_status(run_id, header.status, finished_at=header.finished_at)
+
+
+def _masked(score: Score, store: RunStore) -> Score:
+    detail = store.masked_data(msgspec.json.decode(encode_json(score.result.detail)))
+    return msgspec.structs.replace(score, result=type(score.result)(score.result.name, score.result.value, detail))
 
 
 def is_portable(path: str | os.PathLike[str]) -> bool:

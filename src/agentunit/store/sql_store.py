@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any
 
+import msgspec
+from msgspec import structs
+
+from agentunit.core.results import encode_json
 from agentunit.store.database import Database
 from agentunit.store.erasure import Erasure, ErasureTable, Whom
 from agentunit.store.followed import Followed
 from agentunit.store.label_table import LabelTable
+from agentunit.store.labels import StoredLabel
 from agentunit.store.masking import Masking
 from agentunit.store.record_table import RecordTable
 from agentunit.store.run_table import RunTable
-from agentunit.store.runs import WrittenRecord
+from agentunit.store.runs import RunHeader, WrittenRecord
 from agentunit.store.score_table import ScoreTable
 
 
@@ -67,6 +72,26 @@ class SqlStore(RunTable, RecordTable, LabelTable, ErasureTable):
     def add_lines(self, rows: Sequence[WrittenRecord]) -> None:
         """Keep finished cases that are written already, masked where the store keeps masked text only."""
         super().add_lines(self.masking.masked(rows))
+
+    def create_run(self, name: str, *, settings: Mapping[str, Any], **others: Any) -> RunHeader:
+        """Begin a run; its name and its tags are what people wrote, so a masked store masks them."""
+        return super().create_run(self.masking.masked_text(name), settings=self._masked_tags(settings), **others)
+
+    def update_run(self, run_id: str, settings: Mapping[str, Any], *, n_planned: int | None) -> None:
+        """Replace what a run says about how it is made."""
+        super().update_run(run_id, self._masked_tags(settings), n_planned=n_planned)
+
+    def add_labels(self, labels: Sequence[StoredLabel]) -> int:
+        """Keep labels, all of them or none, with their notes masked where the store keeps masked text only."""
+        if self.masking.is_on:
+            labels = [structs.replace(each, note=self.masking.masked_text(each.note)) for each in labels]
+        return super().add_labels(labels)
+
+    def _masked_tags(self, settings: Mapping[str, Any]) -> Mapping[str, Any]:
+        written = {key: settings[key] for key in ("tags", "set") if settings.get(key)}
+        if not (self.masking.is_on and written):
+            return settings
+        return {**settings, **self.masking.masked_data(msgspec.json.decode(encode_json(written)))}
 
     def erase(self, which: Whom) -> Erasure:
         """Erase records with their scores and labels, so that nothing of them is left in the files; and log it."""

@@ -88,8 +88,6 @@ def find_chinese_names(text: str) -> Iterator[tuple[int, int]]:
     plain = text.translate(known.simplified)
     yield from (found.span() for found in _FOREIGN_NAME.finditer(plain))
     for run in _RUN.finditer(plain):
-        if run.end() - run.start() > _LONGEST_RUN:
-            continue  # a list of letters: sentences have commas
         if plain[run.end() : run.end() + 1] in ("·", "•") or plain[run.start() - 1 : run.start()] in ("·", "•"):
             continue
         yield from _names_in_run(plain, run.start(), run.end(), known)
@@ -111,12 +109,18 @@ def _names_in_run(text: str, start: int, end: int, known: _Letters) -> Iterator[
             choices.append((cost + best[at + size], at + size, True))
         best[at], to, is_name = min(choices)
         step[at] = (to, is_name)
-    at = 0
+    at = n_in_words = 0
+    names: list[tuple[int, int]] = []
     while at < length:
         to, is_name = step[at]
         if is_name:
-            yield start + at, start + to
+            names.append((start + at, start + to))
+        elif to - at > 1:
+            n_in_words += to - at
         at = to
+    # A long run without a comma is a sentence somebody spoke, or a list of letters, in which hardly any make words.
+    if length <= _LONGEST_RUN or 3 * n_in_words >= length:
+        yield from names
 
 
 def _name_costs(text: str, place: int, start: int, end: int, known: _Letters) -> Iterator[tuple[int, int]]:
