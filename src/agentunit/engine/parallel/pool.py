@@ -172,8 +172,7 @@ class WorkerPool(Generic[Task, Result]):
         for worker in self._workers:
             if worker.number is None:
                 return worker
-        self._workers.append(self._start())
-        return self._workers[-1]
+        return self._start()
 
     def _hand_out(self, worker: _Worker, number: int, task: Task) -> bool:
         try:
@@ -194,10 +193,12 @@ class WorkerPool(Generic[Task, Result]):
         if self._context.get_start_method() != "fork":
             arguments = (theirs, self._handed_over(), [])
         process = self._context.Process(target=_serve, args=arguments, daemon=True, name="agentunit-worker")
-        with _signals_wait():
+        with _signals_wait(self._context):
             process.start()
+            # Before a Ctrl-C that waited is heard: what is on this list is ended.
+            self._workers.append(_Worker(process, ours))
         theirs.close()
-        return _Worker(process, ours)
+        return self._workers[-1]
 
     def _handed_over(self) -> _HandedOver:
         try:
@@ -237,11 +238,16 @@ def _waiting() -> set[signal.Signals]:
 
 
 @contextmanager
-def _signals_wait() -> Iterator[None]:
+def _signals_wait(context: Any) -> Iterator[None]:
     """While a worker starts: it has the handlers of its parent until it sets its own, and must not act by them."""
-    if not hasattr(signal, "pthread_sigmask"):
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return
+    if context.get_start_method() == "spawn":
+        from multiprocessing import resource_tracker  # not everywhere
+
+        # Python starts this beside the first of them, and from then on signals would not wait.
+        resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _waiting())
     try:
         yield
