@@ -250,14 +250,15 @@ def test_a_signal_to_the_group_while_a_worker_starts_is_not_the_workers_to_hear(
 
 @posix_only
 def test_a_worker_that_is_being_started_when_ctrl_c_comes_is_ended(monkeypatch, end_signals_interrupt):
-    with pytest.raises(KeyboardInterrupt), WorkerPool(1, abs) as pool:
-        start = pool._context.Process.start
+    pool = WorkerPool(1, abs)
+    start = pool._context.Process.start
 
-        def start_and_strike(process: Any) -> None:
-            start(process)
-            os.kill(os.getpid(), signal.SIGINT)
+    def start_and_strike(process: Any) -> None:
+        start(process)
+        os.kill(os.getpid(), signal.SIGINT)
 
-        monkeypatch.setattr(pool._context.Process, "start", start_and_strike)
+    monkeypatch.setattr(pool._context.Process, "start", start_and_strike)
+    with pytest.raises(KeyboardInterrupt), pool:
         list(pool.in_order([-1]))
     assert not [each for each in active_children() if each.name == "agentunit-worker"]
 

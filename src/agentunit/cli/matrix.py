@@ -36,6 +36,7 @@ from agentunit.engine.decision import (
     stored_min_coverage,
     strictest,
 )
+from agentunit.engine.end_signals import heard_by
 from agentunit.engine.scored_run import ScoredRun
 from agentunit.reports.reported_run import Mask
 from agentunit.store.opening import may_exist
@@ -155,16 +156,8 @@ class _RunOfAVariant:
     def heeding_signals(cls) -> Iterator[_RunOfAVariant]:
         """From here on Ctrl-C, a polite request to end and a closed terminal are handed on and end nothing here."""
         run = cls()
-        numbers = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
-        earlier = {number: signal.getsignal(number) for number in numbers}
-        for number, handler in earlier.items():
-            if handler != signal.SIG_IGN:  # as nohup leaves it
-                signal.signal(number, run._on_signal)
-        try:
+        with heard_by(run._on_signal):
             yield run
-        finally:
-            for number, handler in earlier.items():
-                signal.signal(number, handler)
 
     def ended(self, command: Sequence[str]) -> int:
         """Run it to its end; returns its exit code."""
