@@ -30,13 +30,11 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="the signals of POSIX
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 
 
-# The first terminal that a leader of a session opens is its own.
+# Standard input becomes the terminal of its session, so that closing the other end is what closing a window is.
 IN_TERMINAL = """
-import os, sys
-terminal = os.open(sys.argv[1], os.O_RDWR)
-for number in range(3):
-    os.dup2(terminal, number)
-os.execv(sys.executable, [sys.executable, "-m", "agentunit", *sys.argv[2:]])
+import fcntl, os, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+os.execv(sys.executable, [sys.executable, "-m", "agentunit", *sys.argv[1:]])
 """
 
 
@@ -353,8 +351,10 @@ def test_a_closed_terminal_stops_it_and_what_it_received_is_written(tmp_path, mo
     monkeypatch.chdir(tmp_path)
     terminal, theirs = pty.openpty()
     process = subprocess.Popen(
-        # Its own session with that terminal, so that closing the other end is what closing a window is.
-        [sys.executable, "-c", IN_TERMINAL, os.ttyname(theirs), "collect", "--out", "traces", "--port", "0"],
+        [sys.executable, "-c", IN_TERMINAL, "collect", "--out", "traces", "--port", "0"],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
         start_new_session=True,
     )
     try:

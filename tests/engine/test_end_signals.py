@@ -61,6 +61,7 @@ def test_a_process_that_an_agent_forks_can_be_ended(name):
     with heard_by(lambda number, frame: None):
         process = fork.Process(target=_stay, args=(theirs,), daemon=True)
         process.start()
+        theirs.close()
         try:
             assert ours.recv()
             os.kill(process.pid, getattr(signal, name))

@@ -74,6 +74,8 @@ class _Worker:
     def end(self) -> str:
         """End it if it lives; how it ended."""
         self.connection.close()
+        if self.process.pid is None:
+            return "not started"
         if self.process.is_alive():
             self.process.kill()
         self.process.join()
@@ -193,12 +195,13 @@ class WorkerPool(Generic[Task, Result]):
         if self._context.get_start_method() != "fork":
             arguments = (theirs, self._handed_over(), [])
         process = self._context.Process(target=_serve, args=arguments, daemon=True, name="agentunit-worker")
+        worker = _Worker(process, ours)
+        # Before it starts: what is on this list is ended, whenever a Ctrl-C comes.
+        self._workers.append(worker)
         with _signals_wait(self._context):
             process.start()
-            # Before a Ctrl-C that waited is heard: what is on this list is ended.
-            self._workers.append(_Worker(process, ours))
         theirs.close()
-        return self._workers[-1]
+        return worker
 
     def _handed_over(self) -> _HandedOver:
         try:
