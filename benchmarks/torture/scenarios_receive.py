@@ -218,13 +218,15 @@ class Label(Scenario):
     def start(self, folder: Path) -> Child:
         self._n_before = len(self._acknowledged)
         child = self.run(folder, "label", "last", "--rater", "ana", "-m", "exact_match", stdin=subprocess.PIPE)
-        threading.Thread(target=self._answer, args=(child,), daemon=True).start()
+        self._person = threading.Thread(target=self._answer, args=(child,), daemon=True)
+        self._person.start()
         return child
 
     def has_begun(self, folder: Path) -> bool:
         return len(self._acknowledged) > self._n_before
 
     def check(self, folder: Path) -> None:
+        self._person.join(BOUND_S)
         check_store(folder / STORE)
         kept = self._kept(folder)
         lacking = {case for case, value in self._acknowledged.items() if kept.get(case) != value}

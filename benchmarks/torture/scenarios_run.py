@@ -231,7 +231,8 @@ class VariantsRun(Run):
         self._n_started = len(self.started(folder))
         found = self._found(folder)
         self._before = {value: kept_cases(folder, run_id) for value, (run_id, _) in found.items()}
-        if not found and not (folder / "begun").exists():
+        self._of_all = not found and not (folder / "begun").exists()
+        if self._of_all:
             (folder / "begun").touch()
             return self.run(folder, "run", "suite.py", "--set", f"model={','.join(self._VARIANTS)}")
         for value in self._VARIANTS:
@@ -253,6 +254,9 @@ class VariantsRun(Run):
             again = {case_id + value for case_id in kept} & set(self.started(folder)[self._n_started :])
             if again:
                 raise Lost(f"finished cases were run again: {sorted(again)[:5]}")
+
+    def must_hear(self, folder: Path) -> bool:
+        return self._of_all and not self.is_whole(folder)
 
     def is_whole(self, folder: Path) -> bool:
         found = self._found(folder)
