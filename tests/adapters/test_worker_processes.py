@@ -242,20 +242,19 @@ def test_a_pool_is_shared_by_loops_in_several_threads():
 
 def test_a_worker_that_died_between_cases_is_replaced_unnoticed():
     def agent(query):
-        return os.getpid()
+        return str(os.getpid())
 
     async def go():
         called = as_agent(agent, workers=1)
-        first = (await called.run(DatasetCase("q", "a"), timeout_s=300)).outcome.output
+        first = int((await called.run(DatasetCase("q", "a"), timeout_s=300)).outcome.output)
         os.kill(first, signal.SIGKILL)
         with contextlib.suppress(ChildProcessError):  # it was noticed before we looked
             os.waitid(os.P_PID, first, os.WEXITED | os.WNOWAIT)
-        second = (await called.run(DatasetCase("q", "b"), timeout_s=300)).outcome.output
+        second = int((await called.run(DatasetCase("q", "b"), timeout_s=300)).outcome.output)
         await called.close()
         return first, second
 
     first, second = asyncio.run(go())
-    assert isinstance(second, int)
     assert second != first
 
 
