@@ -45,8 +45,9 @@ from agentunit.store.runs import RunHeader
 _ARGUMENTS = "agentunit.arguments"
 _VERDICTS = (0, 1, 3, 4)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-# So long a run that was asked to stop with its whole group has for its last words before it is asked again.
-_ASK_AFTER_S = 1.0
+# So long a run that was asked to stop with its whole group has for its last words before it is asked again. A terminal
+# asks the whole group; who sends SIGTERM mostly names one process.
+_ASK_AFTER_S, _ASK_AFTER_TERMINAL_S = 1.0, 10.0
 
 
 class KeepsArguments(click.Command):
@@ -172,8 +173,9 @@ class _RunOfAVariant:
 
     def _on_signal(self, number: int, frame: Any) -> None:
         self.is_stopped = True
-        # A terminal asks the whole group of processes. Asked twice, a run would have no time for its last words.
-        later = threading.Timer(_ASK_AFTER_S, self._hand_on, [number])
+        # Asked twice, a run would have no time for its last words.
+        wait_s = _ASK_AFTER_S if number == signal.SIGTERM else _ASK_AFTER_TERMINAL_S
+        later = threading.Timer(wait_s, self._hand_on, [number])
         later.daemon = True
         later.start()
 
