@@ -12,6 +12,8 @@ from msgspec import Struct
 
 Status = Literal["ok", "informational", "not_applicable", "error"]
 """``ok`` may be gated; ``informational`` is shown but gated only when named; the other two carry no value."""
+EVIDENCE_NOTE = "evidence_note"
+"""The key of a detail that says that the score rests on evidence with which its worth was not measured."""
 
 
 @dataclass(slots=True)
@@ -181,7 +183,8 @@ class MetricSummary(Struct, omit_defaults=False):
     Where ``aggregate`` is "last", ``mean`` is the last value in dataset order, and has no interval.
     ``mean_of`` says what a mean that is not a rate is of ("support"); ``share_from_half`` is the share of cases at
     0.5 or above, for scores from 0 to 1. ``labeled`` is there when people labeled cases of the run for this metric,
-    ``panel`` when several judges were asked.
+    ``panel`` when several judges were asked. ``n_unmeasured`` of the ``n_scored`` rest on evidence (results of tool
+    calls) with which ``trust`` was not measured.
     """
 
     metric: str
@@ -216,6 +219,7 @@ class MetricSummary(Struct, omit_defaults=False):
     share_from_half: float | None = None
     labeled: LabeledSummary | None = None
     panel: PanelSummary | None = None
+    n_unmeasured: int = 0
 
 
 class Unscored(Struct):
