@@ -150,6 +150,8 @@ def print_decision(decision: Decision, console: Console, *next_steps: str) -> No
     style = VERDICT_STYLE.get(decision.verdict, "bold red")
     line = printable_line(decision.headline)
     print_line(f"\n{line}", console, style)
+    if decision.way_out is not None:
+        print_line(decision.way_out, console)
     print_next(next_steps, console)
 
 
