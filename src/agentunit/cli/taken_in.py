@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 import agentunit
+from agentunit.cli.gated_metrics import gated_metric
 from agentunit.cli.options import InputFailure, open_store
 from agentunit.cli.references import names_traces
 from agentunit.cli.trace_inputs import trace_files_from
@@ -65,15 +66,22 @@ def run_or_traces(reference: str, store_path: str, gates: Sequence[str] = ()) ->
     """A reference to a run as it is; a file of traces becomes a run, scored by the standard set and what gates name."""
     if not names_traces(reference, store_path):
         return reference
+    named = _gated_metrics(gates)
     run_id = run_of_traces(reference, store_path, None)
-    try:
-        named = dict.fromkeys(parse_gate(each).metric for each in gates)
-    except GateError as error:
-        raise click.UsageError(str(error)) from None
     for metric in named:
-        if metric not in DEFAULT_METRICS:
-            run_of_traces(reference, store_path, metric)
+        run_of_traces(reference, store_path, metric)
     return run_id
+
+
+def _gated_metrics(gates: Sequence[str]) -> dict[str, None]:
+    """The metrics of gates that are not in the standard set. A slip is told before anything is read or scored."""
+    try:
+        found = [parse_gate(expression) for expression in gates]
+        for gate in found:
+            gated_metric(gate)
+    except GateError as error:
+        raise click.BadParameter(str(error), param_hint="--gate") from None
+    return dict.fromkeys(gate.metric for gate in found if gate.metric not in DEFAULT_METRICS)
 
 
 def _tell_apart(records: list[Record]) -> None:

@@ -455,6 +455,8 @@ def _headline_part(reason: Reason) -> str:
         return f"{reason.subject} is worse than the baseline{_in_cases(reason.cases)}"
     if reason.kind == "undecided":
         return reason.text if reason.subject == "comparison" else f"{reason.subject}: {reason.text}"
+    if reason.kind == "gate" and not reason.cases:
+        return f"{reason.subject} ({reason.text.partition(';')[0]})"
     return f"{reason.subject}{_in_cases(reason.cases)}"
 
 

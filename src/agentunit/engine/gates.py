@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from math import ceil, fsum, inf
+from math import ceil, floor, fsum, inf
 from typing import Literal
 
 from msgspec import structs
@@ -329,7 +329,9 @@ def _judged(verdict: GateVerdict, min_coverage: float, breaking: tuple[str, ...]
     if not covered:
         what = "cases" if gate.aggregate.startswith("pass") else "records"
         too_few = f"only {verdict.n_scored} of {verdict.n_expected} {what} scored, {min_coverage:.0%} are needed"
-        reason = f"{too_few}; {reason}"
+        # A share that is written with two digits must not ask for more than there is.
+        enough = replace(gate, coverage=floor(verdict.coverage * 100) / 100)
+        reason = f"{too_few}; {reason}" + (f"; if the others need no score: '{enough}'" if holds else "")
     passed = holds and covered
     return replace(verdict, verdict="pass" if passed else "fail", reason=reason, cases=() if holds else breaking)
 
