@@ -82,8 +82,8 @@ def export(
     Several runs need a --baseline, and HTML, Markdown or JUnit: one report with metrics by runs, cases by runs, and
     everything about each run. The allowed chance of a false alarm is shared among them, as 'agentunit compare' does.
 
-    The verdict that HTML, Markdown and JUnit hold is printed, too. The exit code is 0 whatever it says, because the file
-    was written ('agentunit gate' ends with the verdict's exit code).
+    The verdict that HTML, Markdown and JUnit hold is printed, too. The exit code is 0 whatever it says, as the file was
+    written ('agentunit gate' ends with the verdict's exit code).
 
     Reports mask e-mail addresses, card numbers, credentials and the like. A .json file keeps them: it is the run itself
     ('agentunit redact' makes records to share).

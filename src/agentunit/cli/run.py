@@ -30,11 +30,11 @@ from agentunit.cli.options import (
 )
 from agentunit.cli.references import next_command
 from agentunit.cli.streams import output_to_stderr, remember_exit_code
+from agentunit.cli.trace_inputs import print_field_notes
 from agentunit.core.case import DatasetCase
 from agentunit.core.conversation import user_kind
 from agentunit.core.records import Record
 from agentunit.datasets.readers import DatasetError
-from agentunit.datasets.rows import field_notes
 from agentunit.engine.agent_view import agent_view
 from agentunit.engine.compare import compare_runs
 from agentunit.engine.decision import Unsure, count_unsure, decide_run
@@ -394,9 +394,7 @@ def record_with_progress(
             "(agent_fields in the suite lists what the agent receives)",
             err=True,
         )
-    declared = (*plan.suite.grader_fields, *(plan.suite.agent_fields or ()))
-    for slip in field_notes(plan.cases, declared):
-        click.echo(f"note: {printable_line(slip)}", err=True)
+    print_field_notes(plan.cases, (*plan.suite.grader_fields, *(plan.suite.agent_fields or ())))
     line = line or RecordingLine()
     try:
         with output_to_stderr():

@@ -22,9 +22,11 @@ from agentunit.engine.gate_expressions import GateError, parse_gate
 from agentunit.engine.rescoring import score_run
 from agentunit.metrics.parameters import kept_here
 from agentunit.metrics.registry import DEFAULT_METRICS, resolve_metrics
+from agentunit.reports.console import Terminal
 from agentunit.reports.figures import counted
 from agentunit.reports.printable import printable_line
 from agentunit.reports.progress import Progress
+from agentunit.reports.trace_console import print_reading
 from agentunit.store.portable import is_portable
 from agentunit.store.protocol import RunStore
 
@@ -39,7 +41,8 @@ def run_of_traces(path: str, store_path: str, metric: str | None) -> str:
     """
     if os.path.isfile(path) and is_portable(path):
         raise InputFailure(f"{path} is an exported run: 'agentunit import {path}' takes it into the store first")
-    records = [each for each in trace_files_from([path], None, "trace") if isinstance(each, Record)]
+    source = trace_files_from([path], None, "trace")
+    records = [each for each in source if isinstance(each, Record)]
     if not records:
         raise InputFailure(
             f"{path} is not an exported run, and no record could be read from it "
@@ -53,6 +56,7 @@ def run_of_traces(path: str, store_path: str, metric: str | None) -> str:
         run_id = next((run.id for run in store.runs() if run.settings.get(_FINGERPRINT) == fingerprint), None)
         if run_id is None:
             run_id = _take_in(store, path, records, lines, fingerprint, metrics)
+            print_reading(source, Terminal(stderr=True))
         progress = Progress("cases", fraction=lambda: None)
         try:
             with redirect_stdout(sys.stderr):

@@ -20,13 +20,14 @@ from agentunit.traces.formats_base import Source, TraceFormat, cannot_be_read
 from agentunit.traces.grouping import GroupBy, SessionRecords, SpanGroup, SpanGroups, SpoolFailed
 from agentunit.traces.limits import raised_by, read_limits
 from agentunit.traces.line_ranges import LineRange
-from agentunit.traces.native import NATIVE_FORMAT, STDIN, RecordFile, spoken_os_error
+from agentunit.traces.native import NATIVE_FORMAT, STDIN, RecordFile, misspelled_fields, spoken_os_error
 from agentunit.traces.remote import is_remote, open_binary, remote_files, remote_folder, shown_source
 from agentunit.traces.spans import LogEvent, PackedSpan, ReadingNotes, Span
 from agentunit.traces.vocabularies import facts_of
 
 _SPANS_A_TICK = 256
 _MOST_REMEMBERED = 1_000_000
+_MOST_PROBLEMS = 100
 
 
 class TraceSource(Protocol):
@@ -219,9 +220,19 @@ class TraceFiles:
 
     def _native(self, path: str, stream: io.BufferedIOBase) -> Iterator[Record | InputError]:
         for each in RecordFile(path).read_from(stream):
-            if each.__class__ is Record and "instrumentation" in each.trace.metadata:
-                self._note_scopes(each.trace.metadata["instrumentation"])
+            if each.__class__ is Record:
+                if "instrumentation" in each.trace.metadata:
+                    self._note_scopes(each.trace.metadata["instrumentation"])
+                if each.case.extra or each.extra or each.trace.extra or getattr(each.outcome, "extra", None):
+                    self._note_slips(each)
             yield each
+
+    def _note_slips(self, record: Record) -> None:
+        problems = self.notes.problems
+        for slip in misspelled_fields(record):
+            # A bad file could bring a new name with every line.
+            if slip in problems or len(problems) < _MOST_PROBLEMS:
+                problems[slip] += 1
 
     def _note_scopes(self, scopes: object) -> None:
         """Records that were made of spans say by whose: the advice of the doctor depends on it."""
