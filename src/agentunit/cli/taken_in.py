@@ -14,7 +14,7 @@ import click
 import agentunit
 from agentunit.cli.gated_metrics import gated_metric
 from agentunit.cli.options import InputFailure, open_store
-from agentunit.cli.references import names_traces
+from agentunit.cli.references import names_traces, refuse_other_files
 from agentunit.cli.trace_inputs import trace_files_from
 from agentunit.core.codec import encode_record
 from agentunit.core.records import Record
@@ -33,12 +33,13 @@ from agentunit.store.protocol import RunStore
 _FINGERPRINT = "traces_fingerprint"
 
 
-def run_of_traces(path: str, store_path: str, metric: str | None) -> str:
+def run_of_traces(path: str, store_path: str, metric: str | None, *, keep: bool = True) -> str:
     """The id of the run that holds the records of a file; the same records are taken in once.
 
     They are scored by the standard set, or by the metric that is asked for, on this machine: nobody was asked whether
-    a judge may see them.
+    a judge may see them. Without ``keep`` the store is one for a look, and its run cannot be named later.
     """
+    refuse_other_files(path, store_path)
     if os.path.isfile(path) and is_portable(path):
         raise InputFailure(f"{path} is an exported run: 'agentunit import {path}' takes it into the store first")
     source = trace_files_from([path], None, "trace")
@@ -56,6 +57,8 @@ def run_of_traces(path: str, store_path: str, metric: str | None) -> str:
         run_id = next((run.id for run in store.runs() if run.settings.get(_FINGERPRINT) == fingerprint), None)
         if run_id is None:
             run_id = _take_in(store, path, records, lines, fingerprint, metrics)
+            are = f"are run {run_id}" if keep else "are scored for this look ('agentunit label' keeps them as a run)"
+            click.echo(f"{counted(len(records), 'record')} of {printable_line(path)} {are}", err=True)
             print_reading(source, Terminal(stderr=True))
         progress = Progress("cases", fraction=lambda: None)
         try:
@@ -116,7 +119,6 @@ def _take_in(
             repeats[record.case.id] = repeat + 1
             store.add_lines([(run_id, position, repeat, record.case.id, 0, 0.0, line)])
         store.set_status(run_id, "finished")
-    click.echo(f"{counted(len(records), 'record')} of {printable_line(path)} are run {run_id}", err=True)
     return run_id
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Literal
@@ -377,6 +378,16 @@ class _WrittenCase(Struct):
     case_id: str
     scores: dict[str, _WrittenScore]
     v: int
+
+
+def describe_score_lines(names: Iterable[str]) -> str | None:
+    """What a file is whose first object has these names, where it is the scores of a case; else ``None``."""
+    if not {"index", "case_id", "scores"} <= set(names):
+        return None
+    return (
+        "holds scores ('agentunit score --out' wrote it) and no records: name the traces that they were made of, or "
+        "write '--out scores.parquet', which gate, compare, show and export read"
+    )
 
 
 def encode_scores(case: CaseScores) -> bytes:

@@ -98,7 +98,7 @@ class RecordFile:
 def misspelled_fields(record: Record) -> Iterator[str]:
     """Fields of a record that are kept but not read, and whose names are nearly those of fields that it lacks.
 
-    >>> from agentunit import as_record
+    >>> from agentunit.core.codec import as_record
     >>> list(misspelled_fields(as_record({"case": {"id": "q1", "contxt": ["a"], "mine": 1}, "outcome": "b"})))
     ["field case.contxt is not read; did you mean 'context'?"]
     """

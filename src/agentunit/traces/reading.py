@@ -11,7 +11,7 @@ from typing import BinaryIO, NamedTuple, Protocol
 
 from agentunit.core.case import origin_of, set_origin
 from agentunit.core.records import Record
-from agentunit.core.results import InputError
+from agentunit.core.results import InputError, describe_score_lines
 from agentunit.traces.assembly.record import assemble, left_out
 from agentunit.traces.compressed import BROKEN_STREAM, ZstandardMissing, decompressed, describe_damage, replayed
 from agentunit.traces.expected import ExpectedAnswers
@@ -258,6 +258,9 @@ class TraceFiles:
         if not named:
             # A folder also holds what was never meant to be read.
             self._pass_over("files of no known format in the folder", name)
+            return
+        if (scores := describe_score_lines(keys)) is not None:
+            yield InputError(name, None, scores)
             return
         names = ", ".join(keys[:8])
         holds = f"its first object has the names {names}" if names else "it does not begin like any of them"
