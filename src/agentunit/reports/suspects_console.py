@@ -28,7 +28,10 @@ _TASK_WORDS = {
     "question": "the words of their questions",
     "meaning": "the meaning of their questions",
 }
-WORTH = "on public runs on which nothing was designed it finds failed ones with AUROC 0.78 and 0.81 (docs/validity.md)"
+WORTH = (
+    "failed runs were found with AUROC 0.78 on tau-bench retail (764 runs, five agents) and 0.81 on tau2 airline "
+    "(80 runs), sets on which nothing was designed; on other agents and tasks it may differ (docs/validity.md)"
+)
 
 
 def masked_report(report: SuspectReport, mask: Mask, n_shown: int | None) -> SuspectReport:
