@@ -27,6 +27,8 @@ from agentunit.traces.vocabularies import facts_of
 
 _SPANS_A_TICK = 256
 _MOST_REMEMBERED = 1_000_000
+_MOST_REPEATED_NAMED = 100_000
+_REPEATED = "cases have the id of another case in these files: are they the same runs twice?"
 _MOST_PROBLEMS = 100
 
 
@@ -60,6 +62,7 @@ class TraceFiles:
     record of all traces of a session. ``expected`` completes the cases. ``notes`` says what was noticed on the way.
     For progress there is ``fraction``, and ``on_progress``, which is called now and then while nothing is yielded.
     ``current_file`` is the file that a record was just read from, ``None`` for one put together from spans of any.
+    ``repeated_ids`` are ids that several cases of several files have, up to a limit.
     """
 
     def __init__(
@@ -85,6 +88,7 @@ class TraceFiles:
         self._raw: BinaryIO | None = None
         self.passed_over: dict[str, str] = {}
         self.current_file: str | None = None
+        self.repeated_ids: set[str] = set()
 
     def fraction(self) -> float | None:
         """How far along the reading is, ``None`` where that cannot be known; traces are put together after it."""
@@ -102,7 +106,7 @@ class TraceFiles:
         records = self._records()
         for found in records if self._group_by == "trace" else _by_session(records):
             if seen is not None and isinstance(found, Record):
-                note_repeated(found.case.id, seen, self.notes)
+                self.note_repeated(found.case.id, seen)
             yield self.completed(found)
 
     def completed(self, found: Record | InputError) -> Record | InputError:
@@ -114,6 +118,16 @@ class TraceFiles:
             if self.expected is not None:
                 self.expected.join(found)
         return found
+
+    def note_repeated(self, case_id: str, seen: set[int]) -> None:
+        """Count a case whose id another case had; so many ids are remembered, and no more."""
+        known = hash(case_id)
+        if case_id and known in seen:
+            self.notes.problems[_REPEATED] += 1
+            if len(self.repeated_ids) < _MOST_REPEATED_NAMED:
+                self.repeated_ids.add(case_id)
+        elif len(seen) < _MOST_REMEMBERED:
+            seen.add(known)
 
     def read_file(
         self, path: str, named: bool, groups: SpanGroups, lines: LineRange | None = None, bad_before: int = 0
@@ -293,15 +307,6 @@ class TraceFiles:
             return assemble(group.spans, self.notes, _session_id(group, self._group_by))
         except Exception as error:  # noqa: BLE001  # one odd trace must not cost the others
             return InputError(f"trace {group.id}", None, f"cannot be put together ({type(error).__name__}: {error})")
-
-
-def note_repeated(case_id: str, seen: set[int], notes: ReadingNotes) -> None:
-    """Count a case whose id another case had; so many ids are remembered, and no more."""
-    known = hash(case_id)
-    if case_id and known in seen:
-        notes.problems["cases have the id of another case in these files: are they the same runs twice?"] += 1
-    elif len(seen) < _MOST_REMEMBERED:
-        seen.add(known)
 
 
 def read_records(
