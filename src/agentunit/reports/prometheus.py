@@ -26,7 +26,10 @@ FAMILIES: Mapping[str, tuple[str, str]] = {
     "agentunit_late_spans_total": ("counter", "Spans that came after their trace had been scored."),
     "agentunit_scores_total": ("counter", "Scores by metric, backend and status."),
     "agentunit_score": ("histogram", "Values of the scores in the sample."),
-    "agentunit_score_mean": ("gauge", "The mean over the last hour (window 1h) or 24 hours (24h), by slice."),
+    "agentunit_score_mean": (
+        "gauge",
+        "The mean since the full hour (window 1h), or of it and the 23 before (24h), by slice.",
+    ),
     "agentunit_score_baseline": ("gauge", "The mean of the baseline, by slice."),
     "agentunit_drift_evidence": ("gauge", "How near an alert is, from 0 to 1, by slice."),
     "agentunit_drift_alerts_total": ("counter", "Changes that were noticed, by slice."),
