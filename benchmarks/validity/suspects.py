@@ -150,7 +150,7 @@ def mean_over_sets(sets: Sequence[SuspectSet], scorer: Scorer, statistic: str, n
 
 
 def recorded_sets() -> list[SuspectSet]:
-    """What was measured on public results that are not part of the labelled data."""
+    """What was measured on public results that are not part of the labeled data."""
     return msgspec.json.decode(RECORDED_FILE.read_bytes(), type=list[SuspectSet]) if RECORDED_FILE.is_file() else []
 
 

@@ -63,6 +63,6 @@ def test_a_look_at_a_file_names_no_run_that_nobody_can_find(invoke):
     Path("traces.jsonl").write_text(RECORDS)
     result = invoke("view", "traces.jsonl", "--bundle", "site")
     assert result.exit_code == 0, result.output
-    assert "30 records of traces.jsonl are scored for this look" in result.stderr
-    assert "are run" not in result.output
+    assert "30 records of traces.jsonl scored for this look" in result.stderr
+    assert "imported as run" not in result.output
     assert not Path(".agentunit").exists()

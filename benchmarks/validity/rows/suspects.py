@@ -117,7 +117,7 @@ def _remarks(sets: list[SuspectSet], recorded: list[SuspectSet], abstained: list
             "tau-bench retail, five agents, 0.814 before, 0.901 after; tau2 airline 0.375 before, 0.625 after; AUROC "
             "0.782 and 0.783, 0.814 and 0.825. Where answers are compared it does not help (AG2 mathematics 0.697 "
             "before, 0.663 after), and is not done.",
-            "Recorded from public results that are not part of the labelled data, and on which nothing was designed: "
+            "Recorded from public results that are not part of the labeled data, and on which nothing was designed: "
             + "; ".join(f"{each.name}: {each.source} ({each.measured})" for each in recorded)
             + ". Measured once, after the ranking was settled: "
             + ", ".join(each.name for each in recorded if each.name not in CHOSEN_WITH)

@@ -76,7 +76,7 @@ def suspects_options(command: _Command) -> _Command:
         metavar="FIELD",
         callback=field,
         help="With --suspects: runs with the same value of this field (metadata.NAME) are of one task. "
-        "Default: the id of the case, else the question.",
+        "Default: the id of the case, otherwise the question.",
     )(command)
     return click.option(
         "--suspects",

@@ -57,8 +57,10 @@ def run_of_traces(path: str, store_path: str, metric: str | None, *, keep: bool 
         run_id = next((run.id for run in store.runs() if run.settings.get(_FINGERPRINT) == fingerprint), None)
         if run_id is None:
             run_id = _take_in(store, path, records, lines, fingerprint, metrics)
-            are = f"are run {run_id}" if keep else "are scored for this look ('agentunit label' keeps them as a run)"
-            click.echo(f"{counted(len(records), 'record')} of {printable_line(path)} {are}", err=True)
+            how = (
+                f"imported as run {run_id}" if keep else "scored for this look ('agentunit label' keeps them as a run)"
+            )
+            click.echo(f"{counted(len(records), 'record')} of {printable_line(path)} {how}", err=True)
             print_reading(source, Terminal(stderr=True))
         progress = Progress("cases", fraction=lambda: None)
         try:

@@ -34,7 +34,7 @@ FAMILIES: Mapping[str, tuple[str, str]] = {
     "agentunit_drift_evidence": ("gauge", "How near an alert is, from 0 to 1, by slice."),
     "agentunit_drift_alerts_total": ("counter", "Changes that were noticed, by slice."),
     "agentunit_judge_cost_usd_total": ("counter", "What the judge has cost, in US dollars."),
-    "agentunit_alert_deliveries_total": ("counter", "Attempts to tell of an alert, by how they ended."),
+    "agentunit_alert_deliveries_total": ("counter", "Attempts to deliver an alert, by how they ended."),
     "agentunit_open_traces": ("gauge", "Traces that wait for more of their spans."),
     "agentunit_unread_bytes": ("gauge", "What is left to read in files that grow."),
     "agentunit_last_scored_timestamp_seconds": ("gauge", "When a trace was scored last."),

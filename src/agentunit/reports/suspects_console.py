@@ -124,7 +124,7 @@ def print_suspects(
     if report.runs:
         console.print()
         by = " and ".join(_TASK_WORDS[each] for each in _TASK_WORDS if report.task_by.get(each))
-        print_line(f"runs of one task were told by {by}; {WORTH}", console, "dim")
+        print_line(f"runs of the same task were found by {by}; {WORTH}", console, "dim")
         print_line(
             "steps and length: percentiles within this input; they tell how hard a task is, not how it went",
             console,
