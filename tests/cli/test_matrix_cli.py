@@ -151,7 +151,8 @@ def test_the_last_word_of_a_matrix_is_its_exit_code(agentunit, tmp_path: Path):
     assert result.returncode == 1, result.stderr
     matrix = result.stdout.rpartition("Against the baseline")[2]
     last = next(line for line in reversed(result.stdout.splitlines()) if not line.startswith("next:"))
-    assert last.startswith("FAIL: model=a: exact_match >= 0.8; failed cases and scores: 20")
+    assert last.startswith("FAIL: model=a: exact_match >= 0.8 (no value in 20 records: no answer: ")
+    assert "; failed cases and scores: 20" in last
     assert "PASS" not in matrix
     assert "no gate says which matter" not in matrix
     as_json = agentunit("run", "suite.py", "--set", "model=a,b", "--json")
