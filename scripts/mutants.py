@@ -190,13 +190,13 @@ def sample(rooms: list[str], seed: int) -> list[Mutant]:
     return found
 
 
-def tests_of(room: str) -> list[str]:
+def room_files(room: str) -> list[str]:
     """The tests of a package: its doctests and its test files."""
     doctests = (each for each in (ROOT / "src" / "agentunit" / room).rglob("*.py") if b">>>" in each.read_bytes())
     return [str(each.relative_to(ROOT)) for each in sorted([*doctests, *(ROOT / "tests" / room).rglob("test_*.py")])]
 
 
-def tests_elsewhere(path: str) -> list[str]:
+def importing_files(path: str) -> list[str]:
     """Test files of other packages that import a module by its name."""
     parts = Path(path).with_suffix("").parts[1:]
     module, package = ".".join(parts), re.escape(".".join(parts[:-1]))
@@ -457,7 +457,7 @@ def try_all(chosen: list[Mutant], until: float) -> dict[Mutant, str]:
     ends: dict[Mutant, str] = {}
     for number, mutant in enumerate(chosen, 1):
         identity = mutant.identity((ROOT / mutant.path).read_bytes())
-        files = [tests_of(Path(mutant.path).parts[2]), tests_elsewhere(mutant.path)]
+        files = [room_files(Path(mutant.path).parts[2]), importing_files(mutant.path)]
         tests = hashlib.sha256("".join(_content(file) for group in files for file in group).encode()).hexdigest()[:16]
         end, tested = kept.get(identity, ("", ""))
         # What survived is tried again on other tests.
