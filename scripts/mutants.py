@@ -39,6 +39,7 @@ _LEARNING_LIMIT_S = 900
 # A function that everything calls is tried on its quickest tests, of this many seconds together.
 _TESTS_S = 60.0
 _LARGE_BYTES = 1_000_000
+_NEAR = " nearest tests"
 
 _TURNED = {
     ast.Lt: ast.LtE,
@@ -190,23 +191,28 @@ def sample(rooms: list[str], seed: int) -> list[Mutant]:
     return found
 
 
-def room_files(room: str) -> list[str]:
-    """The tests of a package: its doctests and its test files."""
-    doctests = (each for each in (ROOT / "src" / "agentunit" / room).rglob("*.py") if b">>>" in each.read_bytes())
-    return [str(each.relative_to(ROOT)) for each in sorted([*doctests, *(ROOT / "tests" / room).rglob("test_*.py")])]
-
-
-def importing_files(path: str) -> list[str]:
-    """Test files of other packages that import a module by its name."""
+def test_files(path: str) -> list[list[str]]:
+    """Where the tests of a module are, nearest first: its doctests and the files of its package that are named like it
+    or import it; the other files of its package; those of other packages that import it.
+    """
     parts = Path(path).with_suffix("").parts[1:]
-    module, package = ".".join(parts), re.escape(".".join(parts[:-1]))
-    imports = re.compile(rf"{re.escape(module)}\b|from {package} import [^\n]*\b{parts[-1]}\b")
-    return [
-        str(each.relative_to(ROOT))
-        for each in sorted((ROOT / "tests").rglob("test_*.py"))
-        if not {"optional", "frameworks", parts[1]} & set(each.relative_to(ROOT).parts)
-        and imports.search(each.read_text(encoding="utf-8"))
-    ]
+    room, package = parts[1], re.escape(".".join(parts[:-1]))
+    imports = re.compile(rf"{re.escape('.'.join(parts))}\b|from {package} import [^\n]*\b{parts[-1]}\b")
+    near: list[str] = []
+    rest: list[str] = []
+    elsewhere: list[str] = []
+    for file in sorted((ROOT / "src" / "agentunit" / room).rglob("*.py")):
+        if b">>>" in file.read_bytes():
+            name = str(file.relative_to(ROOT))
+            (near if name == path else rest).append(name)
+    for file in sorted((ROOT / "tests").rglob("test_*.py")):
+        name = str(file.relative_to(ROOT))
+        is_near = file.stem == f"test_{parts[-1]}" or imports.search(file.read_text(encoding="utf-8"))
+        if name.startswith(f"tests/{room}/"):
+            (near if is_near else rest).append(name)
+        elif is_near and not {"optional", "frameworks"} & set(file.relative_to(ROOT).parts):
+            elsewhere.append(name)
+    return [near, rest, elsewhere]
 
 
 def function_at(source: bytes, line: int) -> str:
@@ -392,8 +398,8 @@ if NOTE:
 """
 
 
-def _content(file: str) -> str:
-    return hashlib.sha256((ROOT / file).read_bytes()).hexdigest()
+def _content(*files: str) -> str:
+    return hashlib.sha256(b"".join((ROOT / file).read_bytes() for file in files)).hexdigest()[:16]
 
 
 def _write(path: Path, content: bytes) -> None:
@@ -446,7 +452,10 @@ def main() -> int:
 
 
 def try_all(chosen: list[Mutant], until: float) -> dict[Mutant, str]:
-    """How each mutant ended, by new or kept results, as far as the time allows."""
+    """How each mutant ended, by new or kept results, as far as the time allows.
+
+    First the nearest tests for all, then the others for what survived these: so there soon is an answer.
+    """
     kept_file = HOME / "results.jsonl"
     kept = {}
     if kept_file.exists():
@@ -455,33 +464,40 @@ def try_all(chosen: list[Mutant], until: float) -> dict[Mutant, str]:
     laboratory = Laboratory()
     calls = Calls(laboratory)
     ends: dict[Mutant, str] = {}
-    for number, mutant in enumerate(chosen, 1):
-        identity = mutant.identity((ROOT / mutant.path).read_bytes())
-        files = [room_files(Path(mutant.path).parts[2]), importing_files(mutant.path)]
-        tests = hashlib.sha256("".join(_content(file) for group in files for file in group).encode()).hexdigest()[:16]
-        end, tested = kept.get(identity, ("", ""))
-        # What survived is tried again on other tests.
-        if not end or (end != "noticed" and tested != tests):
-            if time.monotonic() > until:
-                continue
-            end = end_of(mutant, files, laboratory, calls)
-            with open(kept_file, "a", encoding="utf-8") as results:
-                results.write(json.dumps({"id": identity, "end": end, "tests": tests, "path": mutant.path}) + "\n")
-            print(f"{number}/{len(chosen)} {mutant.path}:{mutant.line} {mutant.kind}: {end}", flush=True)
-        ends[mutant] = end
+    for wide in (False, True):
+        for number, mutant in enumerate(chosen, 1):
+            identity = mutant.identity((ROOT / mutant.path).read_bytes())
+            near, *wider = test_files(mutant.path)
+            tests = _content(*near, *wider[0], *wider[1])
+            end, tested = kept.get(identity, ("", ""))
+            # What survived is tried again where tests have changed.
+            if end != "noticed" and tested != tests:
+                end = ""
+            if end.endswith(_NEAR) if wide else not end:
+                if time.monotonic() > until:
+                    continue
+                n_tests = end_of(mutant, wider if wide else [near], laboratory, calls)
+                survived = f"{end}, {n_tests} others" if wide else f"survived {n_tests}{_NEAR}"
+                end = "noticed" if n_tests is None else survived
+                kept[identity] = (end, tests)
+                with open(kept_file, "a", encoding="utf-8") as results:
+                    results.write(json.dumps({"id": identity, "end": end, "tests": tests, "path": mutant.path}) + "\n")
+                print(f"{number}/{len(chosen)} {mutant.path}:{mutant.line} {mutant.kind}: {end}", flush=True)
+            if end:
+                ends[mutant] = end
     return ends
 
 
-def end_of(mutant: Mutant, groups: list[list[str]], laboratory: Laboratory, calls: Calls) -> str:
-    """How one mutant ended: on the tests of its package and, if it survives these, on those of others."""
+def end_of(mutant: Mutant, groups: list[list[str]], laboratory: Laboratory, calls: Calls) -> int | None:
+    """How many tests of these files a mutant survived, one group of them after the other; None where one noticed it."""
     n_tests = 0
     for files in groups:
         calls.learn(files)
         for tests in _stages(mutant, calls.tests_for(mutant, files)):
             if laboratory.try_out(mutant, tests) == "noticed":
-                return "noticed"
+                return None
             n_tests += len(tests)
-    return f"survived {n_tests} tests" if n_tests else "survived: no test calls it"
+    return n_tests
 
 
 def _stages(mutant: Mutant, tests: dict[str, float]) -> Iterator[dict[str, float]]:
@@ -508,7 +524,9 @@ def report(ends: dict[Mutant, str], n_possible: int) -> int:
     for room in sorted({Path(each.path).parts[2] for each in ends}):
         n_tried, n_left = (sum(Path(each.path).parts[2] == room for each in group) for group in (ends, survivors))
         print(f"{room}: {n_left} of {n_tried} survived ({n_left / n_tried:.0%})")
-    print(f"{n_possible:,} possible changes, {len(ends)} tried, {len(survivors)} survived")
+    n_open = sum(end.endswith(_NEAR) for end in ends.values())
+    rest = f" ({n_open} of them tried only on the nearest tests)" if n_open else ""
+    print(f"{n_possible:,} possible changes, {len(ends)} tried, {len(survivors)} survived{rest}")
     return 0 if ends else 1
 
 

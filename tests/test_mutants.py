@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from scripts import mutants
-from scripts.mutants import ROOT, Mutant, function_at, importing_files, mutants_of, room_files, sample
+from scripts.mutants import ROOT, Mutant, function_at, mutants_of, sample
 
 SOURCE = '''"""é: bytes are not characters."""
 from typing import TYPE_CHECKING
@@ -87,11 +87,13 @@ def test_a_file_of_a_package_can_be_chosen() -> None:
     assert {each.path for each in sample(["engine/gates.py"], 1)} == {"src/agentunit/engine/gates.py"}
 
 
-def test_tests_of_a_package_and_those_elsewhere_that_import_a_module() -> None:
-    assert {"tests/engine/test_gates.py", "src/agentunit/engine/gate_expressions.py"} <= set(room_files("engine"))
-    elsewhere = importing_files("src/agentunit/engine/gates.py")
+def test_the_nearest_tests_come_first() -> None:
+    near, rest, elsewhere = mutants.test_files("src/agentunit/engine/gates.py")
+    assert "tests/engine/test_gates.py" in near
+    assert {"tests/engine/test_provenance.py", "src/agentunit/engine/gate_expressions.py"} <= set(rest)
     assert elsewhere
     assert not any(each.startswith(("tests/engine", "tests/optional")) for each in elsewhere)
+    assert mutants.test_files("src/agentunit/formulas/privacy.py")[0][0] == "src/agentunit/formulas/privacy.py"
 
 
 def test_the_function_around_a_line() -> None:
@@ -109,10 +111,10 @@ def test_a_change_is_known_again_until_its_file_changes() -> None:
 def test_the_report_says_the_share_and_shows_the_survivors(capsys: pytest.CaptureFixture[str]) -> None:
     path = "src/agentunit/core/case.py"
     one, two, *_ = mutants_of(path, (ROOT / path).read_bytes())
-    assert mutants.report({one: "survived 3 tests", two: "noticed"}, 5) == 0
+    assert mutants.report({one: "survived 3 nearest tests, 2 others", two: "noticed"}, 5) == 0
     shown = capsys.readouterr().out
     assert "core: 1 of 2 survived (50%)\n5 possible changes, 2 tried, 1 survived\n" in shown
-    assert f"survived 3 tests:\n--- {path}" in shown
+    assert f"survived 3 nearest tests, 2 others:\n--- {path}" in shown
     assert mutants.report({}, 5) == 1
 
 
@@ -142,10 +144,10 @@ def test_a_survivor_and_a_noticed_change_of_a_small_project(
     ends = mutants.try_all(every, inf)
     assert [(each.line, each.kind, ends[each]) for each in every] == [
         (2, "return", "noticed"),
-        (2, "comparison", "survived 1 tests"),
-        (2, "number", "survived 1 tests"),
-        (6, "return", "survived: no test calls it"),
-        (6, "sign", "survived: no test calls it"),
+        (2, "comparison", "survived 1 nearest tests, 0 others"),
+        (2, "number", "survived 1 nearest tests, 0 others"),
+        (6, "return", "survived 0 nearest tests, 0 others"),
+        (6, "sign", "survived 0 nearest tests, 0 others"),
     ]
     assert (package / "small.py").read_text() == code
     # With a better test what survived is tried again, and what was noticed is not.
