@@ -221,6 +221,8 @@ def test_nothing_but_passes_in_every_repeat_leave_doubt_about_other_cases():
     # Wilson for 10 of 10 cases; the twenty records would claim 0.84.
     assert (judged.verdict, judged.low, judged.high) == ("pass", pytest.approx(0.722, abs=1e-3), 1.0)
     assert judged.near
+    # A threshold at the very end of the interval is in doubt, too.
+    assert judge("m >= 1", {"m": [1.0] * 10}).near
 
 
 def test_a_quantile_has_an_interval_of_ranks():
