@@ -247,16 +247,21 @@ class Calls:
         if self._file.exists():
             self._seen = json.loads(self._file.read_text(encoding="utf-8"))
 
-    def learn(self, files: list[str]) -> None:
-        """Run the test files that are new or have changed, and note what each test calls."""
+    def learn(self, files: list[str], until: float) -> bool:
+        """Run the test files that are new or have changed, and note what each test calls; False when time is up."""
         contents = {file: _content(file) for file in files}
         new = [file for file in files if self._seen.get(file, {}).get("content") != contents[file]]
         # Several at once: each start of pytest takes seconds. Not all at once: what is known outlives a kill.
-        for some in (new[start : start + 8] for start in range(0, len(new), 8)):
+        for some in (new[start : start + 4] for start in range(0, len(new), 4)):
             print(f"learning what the tests call in {', '.join(some)}", flush=True)
             note = HOME / "called.json"
             note.unlink(missing_ok=True)
-            self._laboratory.run(some, _LEARNING_LIMIT_S, {"MUTANTS_CALLS": str(note)})
+            limit_s = max(1.0, min(_LEARNING_LIMIT_S, until - time.monotonic()))
+            if (
+                self._laboratory.run(some, limit_s, {"MUTANTS_CALLS": str(note)}) is None
+                and limit_s < _LEARNING_LIMIT_S
+            ):
+                return False
             tests = json.loads(note.read_text(encoding="utf-8")) if note.exists() else {}
             self._seen |= {file: {"content": contents[file], "tests": {}} for file in some}
             for test, (duration_s, places) in tests.items():
@@ -266,6 +271,7 @@ class Calls:
                     "functions": sorted(filter(None, functions)),
                 }
             _write(self._file, json.dumps(self._seen).encode())
+        return True
 
     def _name(self, path: str, line: int) -> str:
         name = function_at((ROOT / path).read_bytes(), line)
@@ -473,10 +479,10 @@ def try_all(chosen: list[Mutant], until: float) -> dict[Mutant, str]:
             # What survived is tried again where tests have changed.
             if end != "noticed" and tested != tests:
                 end = ""
-            if end.endswith(_NEAR) if wide else not end:
-                if time.monotonic() > until:
-                    continue
-                n_tests = end_of(mutant, wider if wide else [near], laboratory, calls)
+            groups = wider if wide else [near]
+            is_open = end.endswith(_NEAR) if wide else not end
+            if is_open and time.monotonic() < until and all(calls.learn(files, until) for files in groups):
+                n_tests = end_of(mutant, groups, laboratory, calls)
                 survived = f"{end}, {n_tests} others" if wide else f"survived {n_tests}{_NEAR}"
                 end = "noticed" if n_tests is None else survived
                 kept[identity] = (end, tests)
@@ -492,7 +498,6 @@ def end_of(mutant: Mutant, groups: list[list[str]], laboratory: Laboratory, call
     """How many tests of these files a mutant survived, one group of them after the other; None where one noticed it."""
     n_tests = 0
     for files in groups:
-        calls.learn(files)
         for tests in _stages(mutant, calls.tests_for(mutant, files)):
             if laboratory.try_out(mutant, tests) == "noticed":
                 return None
