@@ -96,6 +96,18 @@ def test_a_quantity_that_should_be_low():
     assert (only.verdict, exit_code(comparison)) == ("better", 0)
 
 
+def test_seconds_count_only_when_they_are_named():
+    old = [1.0 + place / 40 for place in range(40)]
+    slower = [2.0 * value for value in old]
+    # Two machines may differ so; a gate holds the run to a limit, not to the other machine.
+    for gates in (None, ["response_time <= 9"]):
+        comparison, only = compared(slower, old, metric="response_time", gates=gates)
+        assert (only.unit, only.gated, only.verdict, exit_code(comparison)) == ("s", False, "shown only", 0)
+        assert "differ from machine to machine" in only.note
+    comparison, only = compared(slower, old, metric="response_time", metrics=["response_time"])
+    assert (only.gated, only.verdict, exit_code(comparison)) == (True, "regression", 1)
+
+
 def test_a_rate_that_should_be_low_is_pass_and_fail_the_other_way_round():
     comparison, only = compared([1.0] * 12 + [0.0] * 48, [0.0] * 60, metric="hallucination_rate")
     assert (only.test, only.verdict, exit_code(comparison)) == ("mcnemar", "regression", 1)
