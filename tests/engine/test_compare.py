@@ -683,3 +683,14 @@ def test_an_interval_without_zero_beside_a_corrected_test_is_explained():
     lost = comparison.metrics[0]
     assert (lost.verdict, lost.p_adjusted) == ("cannot tell", pytest.approx(0.0625))
     assert "(p = 0.062 after Holm over 2 metrics; the interval without 0 is not corrected for them)" in lost.reason
+
+
+def test_scores_of_two_versions_in_one_run_are_not_compared():
+    def mixed(name, values):
+        first, second = (run_of({"m": values}, name=name, version=version) for version in "12")
+        first.metrics["m"][20:] = second.metrics["m"][20:]
+        return first
+
+    (only,) = compare_runs(mixed("new", [0.0] * 40), mixed("old", [1.0] * 40)).metrics
+    assert only.verdict == "not compared"
+    assert only.reason.startswith("versions 1/2 and 1/2 of the metric may not mean the same")
