@@ -202,3 +202,11 @@ def test_a_long_silence_is_no_evidence() -> None:
     assert detector.add(0.0, 10_000 * 86_400.0) is None
     assert detector.add(1.0, 10_001 * 86_400.0) is None
     assert detector.evidence() < before + 0.002
+
+
+def test_a_thousand_values_without_a_time_are_a_day() -> None:
+    untimed, timed = (DriftDetector(lower=0.5, upper=0.5, size=0) for _ in range(2))
+    for case in range(1_001):
+        assert untimed.add(float(case % 2), 0.0, is_timed=False) is None
+        timed.add(float(case % 2), case * 86.4)
+    assert untimed.evidence() == pytest.approx(timed.evidence(), rel=0.01)

@@ -137,6 +137,20 @@ def test_strata_count_by_their_size_only_where_their_shares_differ():
     assert labeled_rate([None] * 1000, labels, strata=[int(place >= 500) for place in range(1000)]) is None
 
 
+def test_a_stratum_counts_by_its_cases_and_not_by_its_labels():
+    # A tenth of all cases is good; people looked three times as often there.
+    labels = {place: float(place < 100) for place in (*range(30), *range(100, 110))}
+    found = labeled_rate([None] * 1000, labels, strata=[int(place >= 100) for place in range(1000)])
+    assert found.rate == pytest.approx(0.1)
+
+
+def test_a_draw_that_breaks_off_in_the_middle_of_a_round_still_counts():
+    # Ten strata of ten cases, and the tenth has not been asked about yet.
+    labels = {10 * stratum: float(stratum % 3 > 0) for stratum in range(9)}
+    found = labeled_rate([None] * 100, labels, strata=[place // 10 for place in range(100)])
+    assert found == labeled_rate([None] * 100, labels)
+
+
 def test_cases_of_a_cluster_count_as_one():
     labels = {place: float(place // 4 % 2) for place in range(80)}
     clusters = [place // 4 for place in range(4000)]
