@@ -299,7 +299,13 @@ class Laboratory:
     def __init__(self) -> None:
         self.folder = HOME / "tree"
         (HOME / "mutants_plugin.py").write_text(_PLUGIN, encoding="utf-8")
-        listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
+        listed = subprocess.run(
+            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
         for name in filter(None, listed.stdout.split("\0")):
             if (ROOT / name).is_file():
                 self.restore(name)

@@ -508,3 +508,10 @@ def test_a_sum_over_repeats_can_be_as_large_as_its_records_allow():
     (judged,) = evaluate_gates(run, ["m sum >= 8"])
     assert judged.value == pytest.approx(8.5)
     assert judged.low < judged.value < judged.high == 9.0
+
+
+def test_a_balance_is_the_last_value_of_the_last_case():
+    run = run_of({"m": [[9.0, 7.0], [5.0, 2.0]]})
+    run.infos["m"] = MetricInfo("m", "custom", "", aggregate="last", unit="USD")
+    (judged,) = evaluate_gates(run, ["m >= 3"])
+    assert (judged.verdict, judged.value) == ("fail", 2.0)
