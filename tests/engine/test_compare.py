@@ -694,3 +694,13 @@ def test_scores_of_two_versions_in_one_run_are_not_compared():
     (only,) = compare_runs(mixed("new", [0.0] * 40), mixed("old", [1.0] * 40)).metrics
     assert only.verdict == "not compared"
     assert only.reason.startswith("versions 1/2 and 1/2 of the metric may not mean the same")
+
+
+def test_what_can_be_seen_is_less_where_more_metrics_are_tested():
+    old, new = ([float(place not in wrong) for place in range(100)] for wrong in (range(2), range(2, 8)))
+    alone, with_another = (
+        compare_runs(run_of(dict.fromkeys(names, new)), run_of(dict.fromkeys(names, old))).metrics[0]
+        for names in (["tool_success"], ["tool_success", "exact_match"])
+    )
+    assert alone.smallest_detectable == smallest_detectable_drop(2, 6, 100)
+    assert with_another.smallest_detectable == smallest_detectable_drop(2, 6, 100, alpha=0.025)
