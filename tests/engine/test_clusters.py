@@ -12,6 +12,7 @@ from agentunit.engine.rescoring import score_run
 from agentunit.engine.runner import plan_run, record
 from agentunit.engine.scored_run import ScoredRun, recorded_clusters, run_from_store
 from agentunit.engine.suite import Suite, SuiteError
+from agentunit.formulas.proportions import paired_proportion_interval
 from agentunit.formulas.running import ClusterTotals
 from agentunit.formulas.statistics import cluster_mean_interval, mean_interval, normal_interval, wilson_interval
 from agentunit.store.runs import RecordRow, RunHeader, ScoreRow
@@ -163,6 +164,17 @@ def test_a_customer_with_half_of_all_cases_may_be_lost_as_a_whole():
             scored("new", "exact_match", new, customers), scored("old", "exact_match", old, customers)
         ).metrics
         assert found.verdict == verdict
+
+
+def test_customers_that_change_alike_leave_doubt():
+    customers = [place // 5 for place in range(60)]
+    old, new = [1.0] * 60, [float(place % 5 > 0) for place in range(60)]
+    (found,) = compare_runs(
+        scored("new", "exact_match", new, customers), scored("old", "exact_match", old, customers)
+    ).metrics
+    # Each of the twelve lost one of five cases; sixty independent cases would leave this much.
+    plain = paired_proportion_interval(0, 12, 60)
+    assert (found.low, found.high) == pytest.approx((plain.low, plain.high))
 
 
 def test_the_interval_of_a_rate_that_should_be_low_is_not_turned_round():

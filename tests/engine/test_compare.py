@@ -704,3 +704,10 @@ def test_what_can_be_seen_is_less_where_more_metrics_are_tested():
     )
     assert alone.smallest_detectable == smallest_detectable_drop(2, 6, 100)
     assert with_another.smallest_detectable == smallest_detectable_drop(2, 6, 100, alpha=0.025)
+
+
+def test_an_unseen_case_may_grow_as_much_as_one_that_was_seen():
+    old = [1.0] * 50
+    _, only = compared([*old[:-1], 31.0], old, metric="cost")
+    # Thirty is more than twice the mean.
+    assert (only.worst_assumed, only.verdict) == (30.0, "cannot tell")
