@@ -711,3 +711,11 @@ def test_an_unseen_case_may_grow_as_much_as_one_that_was_seen():
     _, only = compared([*old[:-1], 31.0], old, metric="cost")
     # Thirty is more than twice the mean.
     assert (only.worst_assumed, only.verdict) == (30.0, "cannot tell")
+
+
+def test_a_gate_on_labels_does_not_choose_which_scores_count():
+    old, new = ({"tool_success": [1.0] * 40, "cost": [cost] * 40} for cost in (1.0, 2.0))
+    by_labels = compare_runs(run_of(new), run_of(old), gates=["tool_success labeled >= 0.5"])
+    assert [each.metric for each in by_labels.regressions] == ["cost"]
+    by_scores = compare_runs(run_of(new), run_of(old), gates=["tool_success >= 0.5"])
+    assert by_scores.regressions == []
