@@ -62,6 +62,7 @@ def test_quotes_and_the_judges_of_a_panel_are_counted() -> None:
         # Support without any quote was taken back; a claim that is refuted needs none.
         {"verdict": "unknown"},
         {"verdict": "refuted"},
+        {"verdict": "refuted"},
     ]
     judges = [{"judge": "a", "value": 1.0, "reason": "fits"}, {"judge": "b", "reason": ""}, "nonsense"]
     found = judged_of({"judge": SPENT, "claims": claims, "judges": judges})
