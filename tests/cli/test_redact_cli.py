@@ -139,6 +139,9 @@ def test_a_check_writes_nothing_and_is_a_gate(invoke):
     assert invoke("redact", "clean.jsonl").exit_code == 2
     Path("broken.jsonl").write_text("{")
     assert invoke("redact", "--check", "broken.jsonl").exit_code == 3
+    Path("empty.jsonl").write_text("")
+    empty = invoke("redact", "--check", "empty.jsonl")
+    assert (empty.exit_code, empty.stderr) == (3, "no records: nothing was checked\n")
 
 
 def test_a_known_value_that_stays_is_named_and_fails(invoke):

@@ -77,6 +77,14 @@ def test_json_and_out_hold_the_same_ranks(invoke, tmp_path):
     assert data["unranked"][0]["n_runs"] == 1
 
 
+def test_json_lists_every_ranked_run_and_the_text_ten(invoke, tmp_path):
+    write(tmp_path / "runs.jsonl", [record(f"a/trial-{number}", *[7] * (number > 0)) for number in range(14)])
+    data = json.loads(invoke("score", "runs.jsonl", "--suspects", "--json").stdout)
+    assert (data["n_ranked"], len(data["runs"])) == (14, 14)
+    text = " ".join(invoke("score", "runs.jsonl", "--suspects").stdout.split())
+    assert "and 4 more (--all shows them)" in text
+
+
 ODD_IDS = [
     "-7",
     "two  spaces",

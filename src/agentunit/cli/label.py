@@ -91,7 +91,7 @@ def _label(session: LabelSession, store: RunStore, mask: Mask, store_path: str) 
     is_terminal = sys.stdin.isatty() and console.is_terminal
     rater = ScreenInput(console) if is_terminal else LineInput(console)
     if not is_terminal:
-        click.echo("standard input is not a terminal: type y, n, s, b, u or q and Enter", err=True)
+        click.echo("standard input is not a terminal: type y, n, s, b, u, t, d or q and Enter", err=True)
     n_before = session.n_given
     with end_signals_interrupt():
         label_cases(session, raw, mask, rater)

@@ -136,6 +136,8 @@ def check_records(source: TraceSource, redactor: Redactor) -> None:
     counts = ", ".join(f"{type} {n:,}" for type, n in sorted(found.items()))
     n = "1 record" if n_records == 1 else f"{n_records:,} records"
     summary = f"{n}: {f'personal data found: {counts}' if found else 'no personal data found'}"
+    if not n_records:
+        summary = "no records: nothing was checked"
     console.print(summary, markup=False, highlight=False, soft_wrap=True)
     if errors or not n_records:
         raise click.exceptions.Exit(EXIT_ERRORS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, redirect_stdout
 from itertools import chain, islice
 from typing import IO, Any
@@ -309,7 +309,8 @@ def score(
         print_reading(source, Terminal(stderr=out == STDIN))
         if table is not None and summary.n_cases:
             print_slices(table, infos, Terminal(stderr=out == STDIN), all_rows=all_rows)
-        _print(summary, metrics, out if summary.n_cases or out == STDIN else None, errors_file, files)
+        shared_ids = getattr(source, "repeated_ids", ())
+        _print(summary, metrics, out if summary.n_cases or out == STDIN else None, errors_file, files, shared_ids)
     _leave(decision, summary, as_json)
 
 
@@ -420,7 +421,12 @@ def _list_error(error: InputError, errors_stream: IO[bytes] | None) -> None:
 
 
 def _print(
-    summary: RunSummary, metrics: Sequence[Any], out: str | None, errors_file: str | None, files: Sequence[str]
+    summary: RunSummary,
+    metrics: Sequence[Any],
+    out: str | None,
+    errors_file: str | None,
+    files: Sequence[str],
+    shared_ids: Collection[str],
 ) -> None:
     if summary.n_cases == 0 and not summary.n_input_errors:
         click.echo(printable_line(f"nothing to score: {', '.join(files)} holds no records"), err=True)
@@ -439,7 +445,7 @@ def _print(
     if informational := [row.metric for row in summary.metrics if row.status == "informational"]:
         steps.append(f"agentunit metrics {informational[0]} explains why it is only informational")
     infos = {metric.name: describe(metric) for metric in metrics}
-    print_run(summary, infos, Terminal(stderr=out == STDIN), next_steps=steps)
+    print_run(summary, infos, Terminal(stderr=out == STDIN), next_steps=steps, shared_ids=shared_ids)
 
 
 def _worst_case(summary: RunSummary, metrics: Sequence[Any]) -> str | None:

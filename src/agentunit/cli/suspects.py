@@ -185,7 +185,7 @@ def score_suspects(
         with open_for_writing(out) as lines:
             for run in whole.runs:
                 lines.write(encode_json({**structs.asdict(run), "next": given.show_command(run)}) + b"\n")
-    shown = masked_report(report, mask, rows_shown(all_rows))
+    shown = masked_report(report, mask, rows_shown(all_rows or as_json))
     first = next(iter(report.suspects or report.runs), None)
     shown_by = None if first is None else given.show_command(first)
     steps = [] if shown_by is None else [shown_by]
@@ -194,7 +194,8 @@ def score_suspects(
     if given.source is not None:
         print_reading(given.source, Terminal(stderr=as_json or out == STDIN))
     if as_json:
-        data = {"n_suspects": len(report.suspects), **structs.asdict(shown), "groups": groups, "n_errors": n_errors}
+        counts = {"n_suspects": len(report.suspects), "n_ranked": len(report.runs)}
+        data = {**counts, **structs.asdict(shown), "groups": groups, "n_errors": n_errors}
         click.echo(
             printable_json({**data, "next": [] if shown_by is None else [shown_by], "exit_code": decision.exit_code})
         )

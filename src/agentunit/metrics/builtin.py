@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from agentunit.backends.quality import LEXICAL, SERVICES, QualityBackend, QualityQuestion, Verdict, resolve_backend
-from agentunit.core.results import MetricResult
+from agentunit.core.results import EVIDENCE_NOTE, MetricResult
 from agentunit.formulas.text import share_true
 from agentunit.metrics.base import ItemMetric, MetricInfo, describe_error
 from agentunit.metrics.calibration import Calibration, calibrated_info, calibration_of, models_asked
@@ -253,7 +253,7 @@ class _GroundedMetric(_QualityMetric):
         if evidence.n_left_out:
             detail["evidence_left_out"] = evidence.n_left_out
         if any(piece.kind == "tools" for piece in evidence.pieces):
-            detail["evidence_note"] = NOT_MEASURED
+            detail[EVIDENCE_NOTE] = NOT_MEASURED
         return detail
 
     def question(self, item: Item) -> QualityQuestion:

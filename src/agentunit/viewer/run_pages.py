@@ -261,7 +261,9 @@ def _card(
         ],
         "distribution": distribution(values, info),
         "trust": row.trust or "–",
-        "trust_at_length": describe_trust(info, row.backend, at_length=True),
+        "trust_at_length": describe_trust(
+            info, row.backend, at_length=True, n_scored=row.n_scored, n_unmeasured=row.n_unmeasured
+        ),
     }
 
 

@@ -55,6 +55,7 @@ class FollowState(Struct):
     kept_run: str = ""
     n_kept: int = 0
     baseline_name: str = ""
+    metrics: list[str] = field(default_factory=list)
 
     def count(self, what: str, n: int = 1) -> None:
         """Count traces by what became of them."""
