@@ -20,6 +20,7 @@ from agentunit.privacy.detection.identifiers import ACCOUNTS, EMAILS, NETWORKS
 from agentunit.privacy.detection.names import find_names_in
 from agentunit.privacy.detection.national_ids import NATIONAL_IDS
 from agentunit.privacy.detection.numbers import NUMBERS
+from agentunit.privacy.detection.readable import find_as_read
 from agentunit.privacy.findings import CATALOG_CONFIDENCE, NUMBER_TYPES, Detector, Finding
 
 DETECTORS = ("patterns", "ner", "presidio", "local")
@@ -78,6 +79,9 @@ class PatternDetector:
         >>> [(each.type, text[each.start : each.end]) for each in PatternDetector().find([text])[0]]
         [('email', 'ada@example.org'), ('phone', '+44 20 7946 0958')]
         """
+        return find_as_read(self._find, texts)
+
+    def _find(self, texts: list[str]) -> list[list[Finding]]:
         found = zip(texts, find_in_texts(_tables(), texts), find_addresses_in(texts), find_names_in(texts), strict=True)
         return [
             without_overlaps([*structured, *_ended_before(structured, addresses, text), *names])
@@ -92,6 +96,9 @@ class StructuredDetector:
 
     def find(self, texts: list[str]) -> list[list[Finding]]:
         """The findings of each text, in order, none overlapping."""
+        return find_as_read(self._find, texts)
+
+    def _find(self, texts: list[str]) -> list[list[Finding]]:
         return [without_overlaps(found) for found in find_in_texts(_tables(), texts)]
 
 
@@ -235,6 +242,9 @@ class PresidioDetector:
 
     def find(self, texts: list[str]) -> list[list[Finding]]:
         """The findings of each text that Presidio is sure of or our own checks confirm, and that read as their type."""
+        return find_as_read(self._find, texts)
+
+    def _find(self, texts: list[str]) -> list[list[Finding]]:
         ours = self._patterns.find(texts)
         return [
             [
