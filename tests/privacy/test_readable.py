@@ -52,7 +52,7 @@ def test_an_invisible_character_between_all_signs_hides_nothing(type: str, betwe
     for spelled in (written, json.dumps(written)[1:-1], quote(written)):
         query, answer, survivors = _redacted(f"Please note {spelled} and thanks.", f"It is {_VALUES[type]}.")
         assert query.endswith(f"<{type.upper()}_1> and thanks.")
-        assert len(query) < 50
+        assert len(query) < 100
         assert answer == f"It is <{type.upper()}_1>."
         assert survivors == []
 
