@@ -47,17 +47,19 @@ def _upper_case_letters() -> str:
 
 
 _UPPER = _upper_case_letters()
-_REST = r"(?:[^\W\d_]|['’](?!s\b)(?=[^\W\d_])|-(?=[^\W\d_]))*"
+# Letters of scripts that have capital letters; others are looked at by ``script_names``. What Korean, Japanese and
+# Chinese attach to a word in Latin letters is not part of it: "Unison은".
+_LETTER = r"[^\W\d_\u0590-\u10ff\u1100-\u1cff\u2e80-\uffff]"
+_END = rf"(?!{_LETTER}|[\d_@])"
+_REST = rf"(?:{_LETTER}|['’](?!s\b)(?={_LETTER})|-(?={_LETTER}))*"
 _CAPITALISED = rf"(?<![\w@#/\\.-])[{_UPPER}]{_REST}"
 _PARTICLE = "|".join(sorted(PARTICLES))
 _RUN = re.compile(
-    rf"{_CAPITALISED}(?![\w@])"
+    rf"{_CAPITALISED}{_END}"
     rf"(?:(?:(?<=[{_UPPER}])\.[ ]?|,?[ ](?=[JS]r\b)|-|"
     rf"[ \u00a0](?:(?:{_PARTICLE})[ ]){{0,3}}(?:(?:al|el|ad|as|ash|an|ar|at|az|ul)-)?)"
-    rf"[{_UPPER}]{_REST}(?![\w@])){{0,11}}"
+    rf"[{_UPPER}]{_REST}{_END}){{0,11}}"
 )
-# Letters of scripts that have capital letters; others are looked at by ``script_names``.
-_LETTER = r"[^\W\d_\u0590-\u10ff\u1100-\u1cff\u2e80-\uffff]"
 _LOWER_RUN = re.compile(
     rf"(?<![\w@#/\\.%-]){_LETTER}{{2,}}(?![\w@])(?:[ ](?:{_LETTER}\.(?=[ ])|{_LETTER}+(?![\w@]))){{0,11}}"
 )
