@@ -229,8 +229,9 @@ class _Search:
             if name.lower() in PARTICLES:
                 continue
             if word.is_initial:
-                if name in "IA" and i + 1 == len(words):
-                    break
+                is_dotted = self.text[words[i][1] : words[i][1] + 1] == "."
+                if (name in "IA" and i + 1 == len(words)) or (self.is_lower and not is_dotted):
+                    break  # in lower case "a" is a word
                 extra += 1.5
             elif name.lower() in SUFFIXES:
                 extra += 1.0
@@ -273,6 +274,8 @@ class _Search:
             has_first = is_formed or any(self._is_first_name(word) for _, _, word in words)
             if self.words is _foreign_words and not has_first:
                 return False  # German writes every noun with a capital letter
+            if not has_first and any(self.words[word].is_word_or_country for _, _, word in words):
+                return False  # "Tipo de Nota", "Francia y Alemania": labels are too short to tell their language
             if text[start:end].isupper() and _CAPITALS_FOLLOW.match(text, end):
                 return False  # a heading, or the name of a letter: "LATIN SMALL LETTER"
         if self.words is _foreign_words and before <= 0 and not first_word.is_first_only:
