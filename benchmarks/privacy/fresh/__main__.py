@@ -99,7 +99,7 @@ def _page(texts: Sequence[Row], found: dict[str, Found], seconds: dict[str, floa
             [_alarm_row(group, texts, found) for group in _groups(texts, ("prose:", "technical:"))],
         ),
         *_public_section(texts, {name: spans for name, spans in found.items() if name not in _PEERS}),
-        f"Seconds for all {len(texts):,} texts: {', '.join(f'{name} {seconds[name]:.1f}' for name in names)}.",
+        f"Seconds: {', '.join(f'{name} {seconds[name]:.1f} for {len(found[name]):,} texts' for name in names)}.",
     ]  # fmt: skip
     return "\n\n".join(sections) + "\n"
 
