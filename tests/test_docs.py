@@ -93,7 +93,7 @@ def test_every_page_in_the_navigation_of_the_site_exists() -> None:
     text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     named = set(re.findall(r"[\w./-]+[.]md", str(yaml.load(text, Loader)["nav"])))
     pages = {page.relative_to(ROOT / "docs").as_posix() for page in (ROOT / "docs").rglob("*.md")}
-    made = {"changes.md", "contributing.md", "examples/index.md"}
+    made = {"changes.md", "contributing.md", "security.md", "examples/index.md"}
     assert named - made <= pages
     # A new page is listed by itself; a tutorial needs its place.
     assert {page for page in pages if page.startswith("tutorials/")} <= named

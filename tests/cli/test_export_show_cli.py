@@ -217,7 +217,7 @@ def test_a_run_goes_to_a_file_and_comes_back(verb):
     assert verb("export", "20250101", "--to", "main.json.gz").exit_code == 0
     result = verb("import", "main.json.gz", "--as", "main")
     assert result.exit_code == 0, result.output
-    assert result.stdout == "65 cases of 'desk' are run main   next: agentunit show main\n"
+    assert result.stdout == "65 cases of 'desk' imported as run main   next: agentunit show main\n"
     for name in ("20250101", "main"):
         verb("export", name, "--to", f"{name}.csv")
     assert Path("main.csv").read_bytes() == Path("20250101.csv").read_bytes()

@@ -161,7 +161,7 @@ def test_a_run_of_the_store_is_ranked_by_its_repeats(invoke, tmp_path):
     result = invoke("score", "desk", "--suspects", "--store", "agentunit.db", "--json")
     assert result.exit_code == 0, result.output
     data = json.loads(result.stdout)
-    assert next((each["repeat"], each["suspicion"]) for each in data["runs"]) == (0, 1.0)
+    assert next((each["repeat"], each["difference"], each["suspicion"]) for each in data["runs"]) == (0, 1.0, 0.75)
     assert data["next"] == [f"agentunit show {header.id} a --repeat 1 --store agentunit.db"]
 
 

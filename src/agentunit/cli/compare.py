@@ -53,7 +53,7 @@ def comparison_options(metrics_help: str) -> Callable[[_Command], _Command]:
             "Default: 0.05 for scores, 10% for quantities.",
         ),
         click.option(
-            "--alpha", type=float, default=DEFAULT_ALPHA, show_default=True, help="Chance of a false alarm allowed."
+            "--alpha", type=float, default=DEFAULT_ALPHA, show_default=True, help="The allowed chance of a false alarm."
         ),
     )
 

@@ -166,7 +166,7 @@ class Scoring:
             n_new = self.follower.step(up_to=up_to, is_stopped=is_stopped)
             self._settle()
         except (StoreError, SpoolError) as error:
-            raise InputFailure(f"{error}; what was scored until then is kept, the same command goes on") from None
+            raise InputFailure(f"{error}; what was scored until then is kept, the same command continues") from None
         self._snapshot = self.follower.snapshot()
         return n_new
 
@@ -363,7 +363,7 @@ def _values_of_run(store: RunStore, reference: str) -> tuple[str, dict[tuple[str
     values[FAILED, "trace"] = [float(record.failed) for record in run.records][:_MOST_BASELINE]
     if all(len(some) < FIRST_STAGE for some in values.values()):
         raise click.BadParameter(
-            f"run {run.header.label} has fewer than {FIRST_STAGE} cases: too few to tell what is usual",
+            f"run {run.header.label} has fewer than {FIRST_STAGE} cases: too few for a baseline",
             param_hint="--baseline",
         )
     return run.header.id, values

@@ -61,7 +61,7 @@ def label(
     scorer's bias. Every table and report of the run shows it, and gates may use it ('faithfulness labeled >= 0.8').
 
     RUN is an id, the beginning of one, a name or 'last'; or a file of traces, which becomes a run. Each label is kept
-    at once: q stops, and the same command goes on. Without a terminal, answers are read line by line.
+    at once: q stops, and the same command continues. Without a terminal, answers are read line by line.
 
     \b
     agentunit label last --metric faithfulness

@@ -122,7 +122,7 @@ def engine_option(command: _Command) -> _Command:
         "--engine",
         metavar="ray[://HOST:PORT]",
         callback=check,
-        help="Work in tasks of Ray (extra ray), here or on the cluster with this address, --jobs of them at once "
+        help="Run as tasks of Ray (extra ray), here or on the cluster with this address, --jobs of them at once "
         "(default: one per processor of the cluster). The result is the same.",
     )(command)
 

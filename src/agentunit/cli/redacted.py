@@ -109,7 +109,7 @@ def _masked(request: StoredRequest, mask: Callable[..., Any], path: str, errors:
         errors.append(InputError(path, None, f"a request cannot be masked: {error}"))
     except Exception as error:
         if type(error).__module__.startswith("google.protobuf"):
-            errors.append(InputError(path, None, "a request is no valid protobuf"))
+            errors.append(InputError(path, None, "a request is not valid protobuf"))
             return None
         raise
     return None

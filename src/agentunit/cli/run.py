@@ -290,7 +290,7 @@ def _say_what_is_kept(plan: Plan, store: RunStore, *, retry_failed: bool, until_
     kept = counted(len(finished) - again, "record")
     failed = f" ({again:,} that failed are run again)" if again else ""
     to_run = "further ones are run until decided" if until_decided else f"{len(plan.open):,} to run"
-    click.echo(f"going on with run {plan.header.label}: {kept} kept, {to_run}{failed}", err=True)
+    click.echo(f"continuing run {plan.header.label}: {kept} kept, {to_run}{failed}", err=True)
 
 
 def recorded_settings(header: RunHeader) -> dict[str, Any]:

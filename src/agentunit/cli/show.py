@@ -66,7 +66,7 @@ def show(
 
     RUN is an id, the beginning of one, a name, 'last', 'last~1', an exported file or a score table (.parquet). Of
     a case that was repeated, the worst repeat is shown. With a CASE it may be a file or folder of records or traces,
-    too: that case is scored here and now. CASE is an id, or the beginning of one.
+    too: that case is scored on this machine. CASE is an id, or the beginning of one.
 
     \b
     agentunit show last

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from itertools import islice
 from typing import IO, Any, TypeVar
 
 import click
@@ -75,7 +76,7 @@ def suspects_options(command: _Command) -> _Command:
         metavar="FIELD",
         callback=field,
         help="With --suspects: runs with the same value of this field (metadata.NAME) are of one task. "
-        "Default: the id of the case, else the question.",
+        "Default: the id of the case, otherwise the question.",
     )(command)
     return click.option(
         "--suspects",
@@ -240,7 +241,8 @@ def _question_groups() -> Callable[[list[str]], list[list[int]]] | None:
 
 def _grounded(report: SuspectReport, given: SuspectInput) -> SuspectReport:
     """The report with what the local model says about the answers of the first suspects, where it is installed."""
-    wanted = {run.place: number for number, run in enumerate(report.runs[:MOST_RUNS]) if run.is_suspect}
+    suspects = ((run.place, number) for number, run in enumerate(report.runs) if run.is_suspect)
+    wanted = dict(islice(suspects, MOST_RUNS))
     metric = local_groundedness() if wanted and given.can_read_again else None
     if metric is None:
         return report

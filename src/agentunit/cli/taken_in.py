@@ -104,7 +104,7 @@ def _take_in(
             repeats[record.case.id] = repeat + 1
             store.add_lines([(run_id, position, repeat, record.case.id, 0, 0.0, line)])
         store.set_status(run_id, "finished")
-    click.echo(f"{counted(len(records), 'record')} of {printable_line(path)} are run {run_id}", err=True)
+    click.echo(f"{counted(len(records), 'record')} of {printable_line(path)} imported as run {run_id}", err=True)
     return run_id
 
 
