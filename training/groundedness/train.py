@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from training.groundedness.agreement import auroc, rank_correlation
-from training.groundedness.examples import MADE, RANKED
+from training.groundedness.groups import MADE
 from training.groundedness.model import CrossEncoder, load_bert, load_deeper, load_mpnet, shape_of
 
 # How many answers to one document stand in a batch together.
@@ -27,8 +27,8 @@ _TOGETHER = 8
 @dataclass
 class Recipe:
     """What a training run may vary. ``fold`` is left out of training (-1: nothing is), and so are sets whose names begin
-    with ``leave_out`` (several with commas). ``rank_loss`` is what it counts when the second claim of a ranked pair beats
-    the first, ``document_loss`` when an unsupported answer beats a supported one to the same document.
+    with ``leave_out`` (several with commas). ``document_loss`` is what it counts when an unsupported claim or answer beats a
+    supported one about the same document.
 
     ``teacher`` is a file with the logits that a larger model gave all pairs (``predict`` writes one); the student learns
     those beside the labels. Logits of several teachers are averaged and stretched by ``stretch``: the mean of several is
@@ -52,7 +52,6 @@ class Recipe:
     teacher_share: float = 0.5
     predict: bool = False
     leave_out: str = ""
-    rank_loss: float = 0.5
     document_loss: float = 0.5
     stretch: float = 1.0
 
@@ -85,13 +84,13 @@ class Data:
         kind, fold = self.arrays["kind"], self.arrays["fold"]
         groups = np.arange(len(kind))
         left_out = self.left_out()
-        made = (np.char.startswith(kind, MADE) | np.char.startswith(kind, RANKED)) & ~left_out
+        made = np.char.startswith(kind, MADE) & ~left_out
         correctness = kind == "correctness"
         answers = (fold >= 0) & ~correctness
         pairs = (fold == -1) & ~made & ~left_out
         chosen = [
             rng.permutation(groups[pairs])[: int(self.recipe.pair_share * pairs.sum())],
-            rng.permutation(groups[made])[: int(self.recipe.made_share * made.sum())],
+            groups[made & self._share_of_documents(rng)],
         ]
         trained = answers & (fold != self.recipe.fold)
         trained &= ~left_out
@@ -100,12 +99,20 @@ class Data:
             chosen.append(groups[correctness & (fold != self.recipe.fold)])
         return np.concatenate(chosen)
 
+    def _share_of_documents(self, rng: np.random.Generator) -> np.ndarray:
+        """Which groups an epoch uses of those made: all about one document, or none, so that they can be ranked."""
+        document = self.arrays["document"]
+        draws = rng.random(1 << 16)
+        alone = rng.random(len(document))
+        # A text as it is and the same with a sentence changed have numbers one apart.
+        return np.where(document >= 0, draws[(document >> 1) & 0xFFFF], alone) < self.recipe.made_share
+
     def left_out(self) -> np.ndarray:
         """Which groups are of sets that are left out, or made from their texts."""
         names = [name for name in self.recipe.leave_out.split(",") if name]
         found = np.zeros(len(self.arrays["kind"]), bool)
         for name in names:
-            for beginning in (name, MADE + name, RANKED + name):
+            for beginning in (name, MADE + name):
                 found |= np.char.startswith(self.arrays["kind"], beginning)
         return found
 
@@ -162,7 +169,6 @@ class Data:
         arrays = {
             "starts": self.starts[pairs], "lengths": lengths, "owner": owner, "document": self.arrays["document"][groups],
             "label": self.arrays["label"][groups], "weight": self.arrays["weight"][groups],
-            "ranked": np.flatnonzero(np.char.startswith(self.arrays["kind"][groups], RANKED)[owner]),
         }  # fmt: skip
         if self.teacher is not None:
             arrays["teacher"] = self.teacher[pairs]
@@ -173,12 +179,6 @@ class Data:
         for name, padding in (("ids", 0), ("types", 0), ("wrong", -1)):
             found[name] = torch.where(attention, self.tokens[name][places].long(), padding)
         return {**found, "attention": attention}
-
-
-def rank_loss(claims: Tensor, ranked: Tensor) -> Tensor:
-    """How far the second claim of a ranked group beats its first, on the same evidence; ``ranked`` are their places."""
-    logits = claims.float()[ranked]
-    return functional.softplus(logits[1::2] - logits[0::2]).sum() / max(1, len(ranked) // 2)
 
 
 def document_loss(logits: Tensor, label: Tensor, document: Tensor) -> Tensor:
@@ -236,7 +236,6 @@ def main(built: Path, weights: Path, out: Path, recipe: Recipe) -> None:
         label = batch["label"] * 0.96 + 0.02
         losses = functional.binary_cross_entropy_with_logits(logits, label, reduction="none")
         loss = (losses * batch["weight"]).sum() / batch["weight"].sum()
-        loss = loss + recipe.rank_loss * rank_loss(claims, batch["ranked"])
         loss = loss + recipe.document_loss * document_loss(logits, batch["label"], batch["document"])
         if data.teacher is not None:
             taught = functional.binary_cross_entropy_with_logits(claims.float(), torch.sigmoid(batch["teacher"]))
