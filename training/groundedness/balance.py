@@ -6,7 +6,6 @@ or "most" are signs of a falsehood, which is true of made data only. Made claims
 
 from __future__ import annotations
 
-import random
 from collections import defaultdict
 from collections.abc import Sequence
 
@@ -42,19 +41,16 @@ def told_by_words(groups: Sequence[Group], seed: int = 1) -> np.ndarray:
     return told
 
 
-def balanced(groups: Sequence[Group], rng: random.Random) -> list[Group]:
-    """The groups without the made claims that give themselves away, maker by maker."""
+def balanced(groups: Sequence[Group]) -> list[Group]:
+    """The groups without the made claims that give themselves away, in their order: neighbours share evidence."""
     by_maker: dict[str, list[Group]] = defaultdict(list)
-    kept = []
     for group in groups:
         if group.kind.startswith(MADE) and group.pairs:
             by_maker[group.maker].append(group)
-        else:
-            kept.append(group)
+    gone = set()
     for some in by_maker.values():
-        kept += _dropped_down(some)
-    rng.shuffle(kept)
-    return kept
+        gone |= {id(group) for group in some} - {id(group) for group in _dropped_down(some)}
+    return [group for group in groups if id(group) not in gone]
 
 
 def _dropped_down(some: list[Group]) -> list[Group]:

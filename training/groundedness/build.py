@@ -17,9 +17,8 @@ from tokenizers import Tokenizer
 
 from training.groundedness import balance, examples, removed, summaries
 from training.groundedness.edits import Editor
-from training.groundedness.groups import Group, Pair, rows_of
+from training.groundedness.groups import LENGTH, Group, Pair, rows_of
 
-LENGTH = 384
 SEED = 20261115
 
 
@@ -63,7 +62,7 @@ def main(data: Path, lexicon_file: Path, tokenizer_file: Path, out: Path) -> Non
             )
             for row in rows_of(data / "dev/rag_triad.jsonl.gz")
         ]
-        groups = balance.balanced(groups, rng)
+        groups = balance.balanced(groups)
         groups += [*answers, *correctness, *relevance]
         print(balance.table(groups))
         parts = [groups[start : start + 4000] for start in range(0, len(groups), 4000)]

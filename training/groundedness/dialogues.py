@@ -14,7 +14,7 @@ from agentunit_local.grounding.evidence import Context
 from agentunit_local.grounding.segments import split_sentences
 
 from training.groundedness.edits import Editor, Made, Source, wrong_places
-from training.groundedness.groups import MADE, Group, Pair, number_of
+from training.groundedness.groups import MADE, Group, Pair, first_of_two
 from training.groundedness.removed import content_of, evidence_of
 
 WEIGHT = 0.7
@@ -149,7 +149,7 @@ def dialogue_groups(kind: str, text: str, editor: Editor, rng: random.Random, mo
         if true is None or exchanged is None or _also_said(sentence, other, turns):
             continue
         swapped = {**names, who: names[other], other: names[who]}
-        document = number_of(f"{text[:200]}{number}")
+        document = first_of_two(f"{text[:200]}{number}")
         for place, naming in enumerate((names, swapped)):
             context = Context([written(turns, naming)])
             for claim, label in ((true, 1.0 - place), (exchanged, float(place))):
@@ -202,7 +202,7 @@ def _changed(
         if n != number
     ):
         return
-    document = number_of(f"changed {true}{number}")
+    document = first_of_two(f"changed {true}{number}")
     for place, some in enumerate((turns, others)):
         context = Context([written(some, names)])
         for claim_number, claim in enumerate(claims):

@@ -18,7 +18,7 @@ from agentunit_local.grounding.segments import split_sentences
 
 from training.groundedness.dialogues import SPOKEN, dialogue_groups
 from training.groundedness.edits import Editor, Made, Source, wrong_places
-from training.groundedness.groups import MADE, Group, Pair, fold_of, number_of, rows_of
+from training.groundedness.groups import MADE, Group, Pair, first_of_two, fold_of, number_of, rows_of
 from training.groundedness.removed import content_of, defined, evidence_of
 
 # The labelled sets whose licences allow training shipped weights; the others are for measurement only.
@@ -154,7 +154,7 @@ def _four(
     if _is_said(made, Context([" ".join([*sentences[:number], *sentences[number + 1 :]])])):
         return
     said = Context([" ".join([*sentences[:number], changed, *sentences[number + 1 :]])])
-    document = number_of(f"{maker}{changed}{made.text}")
+    document = first_of_two(f"{maker}{changed}{made.text}")
     for place, (true, false, where) in enumerate(((made, other, context), (other, made, said))):
         for claim, label in ((true, 1.0), (false, 0.0)):
             group = _made_group(claim.right() if label else claim.unlike(true), where, label, kind, maker)

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 FOLDS = 5
+LENGTH = 384
+"""How many tokens a pair of evidence and claim has at most."""
 MADE = "made:"
 """How the kind of a group begins that was made from a text."""
 
@@ -51,6 +53,11 @@ def rows_of(path: Path) -> Iterator[dict[str, Any]]:
 def number_of(name: Any) -> int:
     """A number that stands for a document, whatever its name is."""
     return zlib.crc32(str(name).encode("utf-8", "surrogatepass"))
+
+
+def first_of_two(name: Any) -> int:
+    """A number for a text that has a double with something changed, which takes the next number."""
+    return number_of(name) & ~1
 
 
 def fold_of(name: Any) -> int:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import functools
 import json
 import math
+import queue
 import sys
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -20,8 +22,8 @@ from training.groundedness.agreement import auroc, rank_correlation
 from training.groundedness.groups import MADE
 from training.groundedness.model import CrossEncoder, load_bert, load_deeper, load_mpnet, shape_of
 
-# How many answers to one document stand in a batch together.
-_TOGETHER = 8
+# How many answers to one document stand in a batch together, and how many batches are put together ahead.
+_TOGETHER, _AHEAD = 8, 6
 
 
 @dataclass
@@ -54,6 +56,7 @@ class Recipe:
     leave_out: str = ""
     document_loss: float = 0.5
     stretch: float = 1.0
+    compile: bool = False
 
 
 @functools.lru_cache(maxsize=1)
@@ -77,7 +80,11 @@ class Data:
         self.longest = np.maximum.reduceat(self.arrays["lengths"], self.first_pair[:-1])
         self.recipe, self.device = recipe, device
         teachers = [np.load(name) for name in recipe.teacher.split(",") if name]
-        self.teacher = (recipe.stretch * np.mean(teachers, axis=0)).astype(np.float32) if teachers else None
+        self.teacher = (
+            (recipe.stretch * np.mean([each.astype(np.float32) for each in teachers], axis=0)).astype(np.float32)
+            if teachers
+            else None
+        )
 
     def training_groups(self, rng: np.random.Generator) -> np.ndarray:
         """The groups of one epoch."""
@@ -160,25 +167,61 @@ class Data:
             units += [answers[at : min(at + _TOGETHER, end)] for at in range(start, end, _TOGETHER)]
         return units
 
-    def batch(self, groups: np.ndarray) -> dict[str, Tensor]:
-        """The padded tensors of a batch."""
-        pairs = np.concatenate([np.arange(self.first_pair[g], self.first_pair[g + 1]) for g in groups])
-        owner = np.repeat(np.arange(len(groups)), self.first_pair[groups + 1] - self.first_pair[groups])
-        lengths = self.arrays["lengths"][pairs]
-        width = int(math.ceil(lengths.max() / 8) * 8)
+    def on_host(self, groups: np.ndarray) -> dict[str, Tensor]:
+        """What a batch needs from here: places and labels, in memory that a device reads by itself."""
+        sizes = self.first_pair[groups + 1] - self.first_pair[groups]
+        owner = np.repeat(np.arange(len(groups)), sizes)
+        pairs = np.arange(len(owner)) - np.repeat(np.cumsum(sizes) - sizes, sizes) + self.first_pair[groups][owner]
         arrays = {
-            "starts": self.starts[pairs], "lengths": lengths, "owner": owner, "document": self.arrays["document"][groups],
-            "label": self.arrays["label"][groups], "weight": self.arrays["weight"][groups],
+            "starts": self.starts[pairs], "lengths": self.arrays["lengths"][pairs], "owner": owner, "pairs": pairs,
+            "document": self.arrays["document"][groups], "label": self.arrays["label"][groups],
+            "weight": self.arrays["weight"][groups],
         }  # fmt: skip
         if self.teacher is not None:
             arrays["teacher"] = self.teacher[pairs]
-        found = {name: torch.from_numpy(array).to(self.device, non_blocking=True) for name, array in arrays.items()}
+        found = {name: torch.from_numpy(array) for name, array in arrays.items()}
+        return {name: tensor.pin_memory() for name, tensor in found.items()} if self.device == "cuda" else found
+
+    def batch(self, host: dict[str, Tensor]) -> dict[str, Tensor]:
+        """The padded tensors of a batch, where the model is."""
+        width = int(math.ceil(int(host["lengths"].max()) / 8) * 8)
+        found = {name: tensor.to(self.device, non_blocking=True) for name, tensor in host.items()}
         columns = torch.arange(width, device=self.device)
         attention = columns[None] < found["lengths"][:, None]
         places = torch.where(attention, found["starts"][:, None] + columns, 0)
         for name, padding in (("ids", 0), ("types", 0), ("wrong", -1)):
             found[name] = torch.where(attention, self.tokens[name][places].long(), padding)
         return {**found, "attention": attention}
+
+    def ahead(self, batches: Sequence[np.ndarray]) -> Iterator[tuple[np.ndarray, dict[str, Tensor]]]:
+        """Each batch, put together by a thread while the device still works on those before it."""
+        ready: queue.Queue[dict[str, Tensor] | BaseException] = queue.Queue(maxsize=_AHEAD)
+        stopped = threading.Event()
+
+        def fill() -> None:
+            try:
+                for groups in batches:
+                    host = self.on_host(groups)
+                    while not stopped.is_set():
+                        try:
+                            ready.put(host, timeout=1.0)
+                            break
+                        except queue.Full:
+                            continue
+                    if stopped.is_set():
+                        return
+            except BaseException as error:  # it must end the training, not a thread that nobody looks at
+                ready.put(error)
+
+        threading.Thread(target=fill, daemon=True).start()
+        try:
+            for groups in batches:
+                host = ready.get()
+                if isinstance(host, BaseException):
+                    raise host
+                yield groups, self.batch(host)
+        finally:
+            stopped.set()
 
 
 def document_loss(logits: Tensor, label: Tensor, document: Tensor) -> Tensor:
@@ -228,10 +271,11 @@ def main(built: Path, weights: Path, out: Path, recipe: Recipe) -> None:
     )
     started = time.monotonic()
     model.train()
-    for step, groups in enumerate(batches):
-        batch = data.batch(groups)
+    # Every batch has a shape of its own, so compiled code must not be made for one shape.
+    forward = torch.compile(model, dynamic=True) if recipe.compile else model
+    for step, (groups, batch) in enumerate(data.ahead(batches)):
         with torch.autocast(device, torch.bfloat16, enabled=device == "cuda"):
-            claims, tokens = model(batch["ids"], batch["types"], batch["attention"])
+            claims, tokens = forward(batch["ids"], batch["types"], batch["attention"])
         logits = group_logits(claims, batch["owner"], len(groups), recipe.softness)
         label = batch["label"] * 0.96 + 0.02
         losses = functional.binary_cross_entropy_with_logits(logits, label, reduction="none")
@@ -280,7 +324,7 @@ def _finish(model: CrossEncoder, data: Data, out: Path, facts: dict[str, float])
     (out / "report.json").write_text(json.dumps(report, indent=1))
     torch.save({name: tensor.half().cpu() for name, tensor in model.state_dict().items()}, out / "model.pt")
     if data.recipe.predict:
-        np.save(out / "logits.npy", predictions(model, data))
+        np.save(out / "logits.npy", predictions(model, data).astype(np.float16))
     print(data.recipe.name, json.dumps(scores), json.dumps(facts), flush=True)
 
 
@@ -289,12 +333,10 @@ def predictions(model: CrossEncoder, data: Data) -> np.ndarray:
     """The logit of every pair."""
     model.eval()
     logits = np.zeros(len(data.arrays["lengths"]), np.float32)
-    for groups in data.batches(np.arange(len(data.arrays["label"])), None):
-        batch = data.batch(groups)
-        pairs = np.concatenate([np.arange(data.first_pair[g], data.first_pair[g + 1]) for g in groups])
+    for _, batch in data.ahead(data.batches(np.arange(len(data.arrays["label"])), None)):
         with torch.autocast(data.device, torch.bfloat16, enabled=data.device == "cuda"):
             claims, _ = model(batch["ids"], batch["types"], batch["attention"])
-        logits[pairs] = claims.float().cpu().numpy()
+        logits[batch["pairs"].cpu().numpy()] = claims.float().cpu().numpy()
     return logits
 
 
@@ -304,17 +346,16 @@ def measure(model: CrossEncoder, data: Data, out: Path) -> dict[str, float]:
     model.eval()
     groups = data.measured_groups()
     found: dict[int, tuple[list[float], list[float], list[float]]] = {}
-    for some in data.batches(groups, None):
-        batch = data.batch(some)
+    for some, batch in data.ahead(data.batches(groups, None)):
         with torch.autocast(data.device, torch.bfloat16, enabled=data.device == "cuda"):
             claims, tokens = model(batch["ids"], batch["types"], batch["attention"])
         said = (batch["types"] > 0) & batch["attention"]
         risks = torch.sigmoid(tokens.float()) * said
-        worst = risks.amax(1).tolist()
+        worst, logits = risks.amax(1).tolist(), claims.float().tolist()
         mean = (risks.sum(1) / said.sum(1).clamp(min=1)).tolist()
         for row, owner in enumerate(batch["owner"].tolist()):
             lists = found.setdefault(int(some[owner]), ([], [], []))
-            for values, value in zip(lists, (float(claims[row]), worst[row], mean[row]), strict=True):
+            for values, value in zip(lists, (logits[row], worst[row], mean[row]), strict=True):
                 values.append(value)
     arrays = data.arrays
     rows = [
