@@ -218,8 +218,15 @@ def go(given: Path, out: Path, home: Path, most_seconds: float, options: list[st
     tail = "\n".join(log.read_text().splitlines()[-12:])
     if not ended.exists():
         return f"{tail}\n{went} pieces come home, {left} wait; training goes on: call again at once"
-    state = "everything is home" if not left else "call again at once"
-    return f"{tail}\ntraining has ended ({ended.read_text().strip()}); {went} pieces come home, {left} wait: {state}"
+    status = ended.read_text().strip()
+    if status != "0":
+        # The next call goes on where this one stopped, with the cause put right.
+        (out / "pid").unlink()
+        ended.unlink()
+        return f"{tail}\ntraining failed ({status}); {went} pieces come home, {left} wait: put it right and call again"
+    return f"{tail}\ntraining is done; {went} pieces come home, {left} wait: " + (
+        "call again at once" if left else "everything is home"
+    )
 
 
 def _enough(out: Path) -> bool:

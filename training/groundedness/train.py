@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 import json
 import math
-import queue
 import sys
-import threading
 import time
+from collections import deque
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -195,33 +195,15 @@ class Data:
 
     def ahead(self, batches: Sequence[np.ndarray]) -> Iterator[tuple[np.ndarray, dict[str, Tensor]]]:
         """Each batch, put together by a thread while the device still works on those before it."""
-        ready: queue.Queue[dict[str, Tensor] | BaseException] = queue.Queue(maxsize=_AHEAD)
-        stopped = threading.Event()
-
-        def fill() -> None:
-            try:
-                for groups in batches:
-                    host = self.on_host(groups)
-                    while not stopped.is_set():
-                        try:
-                            ready.put(host, timeout=1.0)
-                            break
-                        except queue.Full:
-                            continue
-                    if stopped.is_set():
-                        return
-            except BaseException as error:  # it must end the training, not a thread that nobody looks at
-                ready.put(error)
-
-        threading.Thread(target=fill, daemon=True).start()
-        try:
+        waiting: deque[tuple[np.ndarray, Future[dict[str, Tensor]]]] = deque()
+        with ThreadPoolExecutor(1) as thread:
             for groups in batches:
-                host = ready.get()
-                if isinstance(host, BaseException):
-                    raise host
-                yield groups, self.batch(host)
-        finally:
-            stopped.set()
+                waiting.append((groups, thread.submit(self.on_host, groups)))
+                if len(waiting) > _AHEAD:
+                    earlier, host = waiting.popleft()
+                    yield earlier, self.batch(host.result())
+            for earlier, host in waiting:
+                yield earlier, self.batch(host.result())
 
 
 def document_loss(logits: Tensor, label: Tensor, document: Tensor) -> Tensor:

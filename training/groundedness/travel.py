@@ -24,14 +24,15 @@ _DONE = ".pieces.json"
 _THIN_IGNORE = "/*\n!/training/\n!/.gitignore\n__pycache__/\n"
 
 
-def pieces_of(path: Path, name: str, piece_bytes: int = PIECE_BYTES) -> Iterator[tuple[str, bytes]]:
+def pieces_of(path: Path, name: str) -> Iterator[tuple[str, bytes]]:
     """The pieces of a file, each with its own name; the first line of a piece says where it belongs."""
     content = path.read_bytes()
     whole = hashlib.sha256(content).hexdigest()
-    for at in range(0, max(1, len(content)), piece_bytes):
-        part = content[at : at + piece_bytes]
+    mark = hashlib.sha256(f"{name} {whole}".encode()).hexdigest()[:12]
+    for at in range(0, max(1, len(content)), PIECE_BYTES):
+        part = content[at : at + PIECE_BYTES]
         facts = {"file": name, "at": at, "size": len(content), "whole": whole, "part": hashlib.sha256(part).hexdigest()}
-        yield f"{whole[:12]}-{at // piece_bytes:03d}.piece", json.dumps(facts).encode() + b"\n" + part
+        yield f"{mark}-{at // PIECE_BYTES:03d}.piece", json.dumps(facts).encode() + b"\n" + part
 
 
 def pack(folder: Path, out: Path) -> int:
