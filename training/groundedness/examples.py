@@ -30,7 +30,7 @@ PAIR_SOURCES: dict[str, tuple[int, float]] = {
     "scitail_dev": (2200, 0.7), "scifact_rte": (800, 1.0), "pubmedqa_lt": (1900, 0.7),
     "conjnli_adv_train": (8000, 0.7), "conjnli_devtest": (700, 0.7), "hans_generated": (4000, 0.4),
     "dnc_megaveridicality": (2000, 0.4), "dnc_function_words": (1500, 0.5), "help_conj": (3000, 0.5), "med": (3000, 0.5),
-    "wikisplit_pos": (12000, 0.7), "qnli_dev": (5700, 1.0), "condaqa_yesno": (8000, 0.7), "ares_synth_qa": (4000, 1.0),
+    "wikisplit_pos": (4000, 0.7), "qnli_dev": (5700, 1.0), "condaqa_yesno": (8000, 0.7), "ares_synth_qa": (4000, 1.0),
     "narrativeqa_lt": (8000, 0.7), "boolq_lt": (12000, 0.7), "cg2c_doc": (2068, 1.0),
 }  # fmt: skip
 
@@ -49,6 +49,25 @@ def entailment_pairs(folder: Path, rng: random.Random) -> Iterator[Group]:
         for row in rows[:most]:
             label = float(row["label"] == "entailment")
             yield Group([Pair(row["premise"], row["hypothesis"])], label, weight, source)
+
+
+def halved_groups(folder: Path, editor: Editor, rng: random.Random, most: int = 2500) -> Iterator[Group]:
+    """Halves of split sentences, which are all true, with one thing changed in the half, in the whole, or in both."""
+    rows = list(rows_of(folder / "train" / "wikisplit_pos.jsonl.gz"))
+    for row in rng.sample(rows, min(most, len(rows))):
+        whole, half = Made.of(row["premise"]), Made.of(row["hypothesis"])
+        change = editor.changed(Source.of([half.text]), 0)
+        if change is None or change.step == "detail":
+            continue
+        other_half, other_whole = change.made_in(half), change.made_in(whole)
+        if other_half is None or other_whole is None:
+            continue
+        document = first_of_two(f"halved {half.text}")
+        for place, said in enumerate((whole, other_whole)):
+            true, false = (half, other_half) if not place else (other_half, half)
+            for claim, label in ((true.right(), 1.0), (false.unlike(true), 0.0)):
+                pair = Pair(said.text, claim.text, wrong_places(claim))
+                yield Group([pair], label, 0.6, f"{MADE}wikisplit_pos", document=document + place, maker="halved")
 
 
 def relevance_pairs(folder: Path, rng: random.Random) -> list[Group]:

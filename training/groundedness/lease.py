@@ -40,13 +40,13 @@ class Plan:
     layers: int = 12
     small_layers: int = 8
     epochs: float = 1.0
-    small_epochs: float = 1.5
+    small_epochs: float = 1.2
     rate: float = 6e-5
     small_rate: float = 1.5e-4
     tokens: int = 32000
-    made_share: float = 0.8
+    made_share: float = 1.0
     leave_out: str = "summedits_,frank_+wice,begin_"
-    seconds: float = 1440.0
+    seconds: float = 1500.0
     large_ms: float = 70.0
     small_ms: float = 36.0
     reading_share: float = 0.33
