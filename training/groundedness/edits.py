@@ -420,7 +420,9 @@ class Editor:
         start, end = self._rng.choice(spans)
         old = " ".join(made.tokens[start:end])
         pool = source.names if self._rng.random() < 0.7 else self._strange_names
-        others = [name for name in pool if name != old and name not in old and old not in name]
+        # "Pluto and Pluto" would show by itself that something is wrong.
+        here = set(made.tokens)
+        others = [name for name in pool if name not in old and old not in name and not here & set(name.split())]
         if not others:
             return False
         self._replace(made, start, end, self._rng.choice(others).split(), wrong=True)

@@ -45,15 +45,23 @@ def entailment_pairs(folder: Path, rng: random.Random) -> Iterator[Group]:
     """The pairs of ``train/``: supported if entailed, else not."""
     for source, (most, weight) in PAIR_SOURCES.items():
         rows = list(rows_of(folder / "train" / f"{source}.jsonl.gz"))
+        if source == "wikisplit_pos":
+            rows = [row for row in rows if _is_half(row)]
         rng.shuffle(rows)
         for row in rows[:most]:
             label = float(row["label"] == "entailment")
             yield Group([Pair(row["premise"], row["hypothesis"])], label, weight, source)
 
 
+def _is_half(row: dict[str, Any]) -> bool:
+    """Whether a half says what the whole does: some halves were given details of their own."""
+    half = content_of(row["hypothesis"])
+    return len(half & content_of(row["premise"])) >= 0.85 * len(half)
+
+
 def halved_groups(folder: Path, editor: Editor, rng: random.Random, most: int = 2500) -> Iterator[Group]:
     """Halves of split sentences, which are all true, with one thing changed in the half, in the whole, or in both."""
-    rows = list(rows_of(folder / "train" / "wikisplit_pos.jsonl.gz"))
+    rows = [row for row in rows_of(folder / "train" / "wikisplit_pos.jsonl.gz") if _is_half(row)]
     for row in rng.sample(rows, min(most, len(rows))):
         whole, half = Made.of(row["premise"]), Made.of(row["hypothesis"])
         change = editor.changed(Source.of([half.text]), 0)
