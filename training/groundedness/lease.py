@@ -118,7 +118,7 @@ def table(plan: Plan, n_batches: dict[str, int]) -> str:
 
 def run(given: Path, out: Path, plan: Plan) -> list[str]:
     """Do what the plan says within its time; returns the names of the steps that were done."""
-    from training.groundedness.train import Recipe, average, main
+    from training.groundedness.train import Recipe, attention_kernel, average, main
 
     built = given / "built.npz"
     large = Recipe(
@@ -137,6 +137,8 @@ def run(given: Path, out: Path, plan: Plan) -> list[str]:
         else:
             main(built, given / f"start-{step.size}", folder, recipe)
 
+    for size in ("large", "small"):
+        print(f"attention of the {size} one:", attention_kernel(given / f"start-{size}"), flush=True)
     out.mkdir(parents=True, exist_ok=True)
     if (given / "done").exists():
         shutil.copytree(given / "done", out, dirs_exist_ok=True)

@@ -285,6 +285,22 @@ def main(built: Path, weights: Path, out: Path, recipe: Recipe) -> None:
     _finish(model, data, out, {"steps": len(batches), "seconds": time.monotonic() - started})
 
 
+def attention_kernel(weights: Path, layers: int = 1) -> str:
+    """Which kernel a device's attention uses for a start's shape: a slow one would cost half of a lease."""
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    if not torch.cuda.is_available():
+        return "no accelerator"
+    model = CrossEncoder(shape_of(load_weights(weights), layers)).cuda()
+    ids = torch.ones(4, 200, dtype=torch.long, device="cuda")
+    try:
+        with sdpa_kernel(SDPBackend.EFFICIENT_ATTENTION), torch.autocast("cuda", torch.bfloat16):
+            model(ids, ids - 1, ids.bool())[0].sum().backward()
+    except RuntimeError as error:
+        return f"SLOW, the fast one says {error}"
+    return "fast"
+
+
 def average(built: Path, models: Sequence[Path], out: Path, recipe: Recipe) -> None:
     """One model with the mean weights of several that began alike, measured as if it had been trained."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
