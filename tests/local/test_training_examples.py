@@ -22,9 +22,9 @@ LEXICON = {
     "r": {},
 }
 TEXT = (
-    "Maren Holt opened the bakery on Monday in Oslo. The bakery had sold 120 loaves before noon. Tomas Reyes bought the shop "
-    "in May. Tomas Reyes was a retired sailor from Bergen. He could hire two new workers after the sale. The old ovens were "
-    "sent to a museum in March. The neighbors were happy about the smell of bread."
+    "Maren Holt opened the bakery on Monday in Oslo. The bakery had sold 120 loaves before noon. Tomas Reyes bought the "
+    "shop in May. Tomas Reyes was a retired sailor from Bergen. He could hire two new workers after the sale. The old "
+    "ovens were sent to a museum in March. The neighbors were happy about the smell of bread."
 )
 CHAT = """User: I would like to book a table in San Jose.
 System: What time would you like to eat?
@@ -219,7 +219,7 @@ def test_what_the_other_one_says_too_is_not_exchanged():
 
 
 def told():
-    other = "The council met on Friday. The library should open on Sundays. Nobody bought the old school. A museum was not planned."
+    other = "The council met on Friday. The library should open on Sundays. Nobody bought the school. No museum was planned."
     return [
         summaries.Told(
             "qmsum_span", TEXT, "Maren Holt opened the bakery in Oslo before Tomas Reyes bought the shop.", "a"
@@ -247,8 +247,9 @@ def test_a_summary_that_says_more_than_the_document_is_not_called_true():
 
 
 def test_headings_and_half_sentences_of_a_note_are_no_claims():
-    note = "CHIEF COMPLAINT\n\nKnee pain.\n\nPLAN\nThe patient will continue the exercises at home.\nTwo cases were joined (Clayworth v. Bonta and Cal."
-    assert summaries.claims_of_summary(note) == ["The patient will continue the exercises at home."]
+    plan = "The patient will continue the exercises at home."
+    note = f"CHIEF COMPLAINT\n\nKnee pain.\n\nPLAN\n{plan}\nTwo cases were joined (Clayworth v. Bonta and Cal."
+    assert summaries.claims_of_summary(note) == [plan]
 
 
 def groups_of(claims):
@@ -282,11 +283,13 @@ def test_words_of_made_claims_alone_tell_nothing():
     groups = []
     for number in range(80):
         some = rng.sample(names, 3), rng.sample(places, 3)
+        people, towns = some
         text = (
-            f"In the spring {some[0][0]} moved to {some[1][0]} with {rng.randint(2, 90)} boxes. The house was built before the war in "
-            f"{rng.randint(1800, 1950)}. Later {some[0][1]} and the family could visit {some[1][1]} every {rng.choice(['May', 'June', 'July'])}. "
-            f"The train to {some[1][2]} was cheap and the trip took {rng.randint(2, 40)} hours. Most guests had liked the large garden near the river. "
-            f"On Monday {some[0][2]} bought the old mill for {rng.randint(100, 900)} dollars."
+            f"In the spring {people[0]} moved to {towns[0]} with {rng.randint(2, 90)} boxes. The house was built before "
+            f"the war in {rng.randint(1800, 1950)}. Later {people[1]} and the family could visit {towns[1]} every "
+            f"{rng.choice(['May', 'June', 'July'])}. The train to {towns[2]} was cheap and the trip took "
+            f"{rng.randint(2, 40)} hours. Most guests had liked the large garden near the river. On Monday {people[2]} "
+            f"bought the old mill for {rng.randint(100, 900)} dollars."
         )
         groups += examples.made_groups("own", text, editor(number), rng, 2)
     left = balance.balanced(groups)
