@@ -22,9 +22,9 @@ LEXICON = {
     "r": {},
 }
 TEXT = (
-    "Maren Holt opened the bakery on Monday in Oslo. The bakery had sold 120 loaves before noon. Tomas Reyes bought the "
-    "shop in May. Tomas Reyes was a retired sailor from Bergen. He could hire two new workers after the sale. The old "
-    "ovens were sent to a museum in March. The neighbors were happy about the smell of bread."
+    "Maren Holt opened the bakery on Monday in Oslo. The bakery had sold 120 loaves before noon. Tomas Reyes bought "
+    "the shop in May. Tomas Reyes was a retired sailor from Bergen. He could hire two new workers after the sale. The "
+    "old ovens were sent to a museum in March. The neighbors were happy about the smell of bread."
 )
 CHAT = """User: I would like to book a table in San Jose.
 System: What time would you like to eat?
@@ -86,13 +86,8 @@ def test_a_change_is_false_of_the_text_and_true_where_the_text_has_it():
 
 
 def test_only_the_words_that_differ_are_marked():
-    assert [marked(group) for group in made("denied") if not group.label][0] in (
-        ["not"],
-        ["was"],
-        ["had"],
-        ["were"],
-        ["could"],
-    )
+    false = next(group for group in made("denied") if not group.label)
+    assert marked(false) in (["not"], ["was"], ["had"], ["were"], ["could"])
     longer = Made.of("Ann was not born in Rome.")
     shorter = Made.of("Ann was born in Rome.")
     assert [token for token, wrong in zip(longer.tokens, longer.unlike(shorter).wrong, strict=True) if wrong] == ["not"]
@@ -165,8 +160,8 @@ def test_a_passage_without_the_sentence_that_holds_the_answer(tmp_path):
         (tmp_path / f"train/{source}.jsonl.gz").write_bytes(gzip.compress(json.dumps(row).encode()))
     groups = list(removed.unanswered(tmp_path, random.Random(1)))
     assert {(group.maker, group.label) for group in groups} == {
-        ("answer removed", 1.0), ("answer removed", 0.0), ("question without answer", 1.0), ("question without answer", 0.0)
-    }  # fmt: skip
+        (maker, label) for maker in ("answer removed", "question without answer") for label in (0.0, 1.0)
+    }
     assert all(("Maren Holt opened" in evidence(group)) == bool(group.label) for group in groups)
 
 
@@ -219,7 +214,9 @@ def test_what_the_other_one_says_too_is_not_exchanged():
 
 
 def told():
-    other = "The council met on Friday. The library should open on Sundays. Nobody bought the school. No museum was planned."
+    other = (
+        "The council met on Friday. The library should open on Sundays. Nobody bought the school. No museum is planned."
+    )
     return [
         summaries.Told(
             "qmsum_span", TEXT, "Maren Holt opened the bakery in Oslo before Tomas Reyes bought the shop.", "a"
@@ -285,8 +282,8 @@ def test_words_of_made_claims_alone_tell_nothing():
         some = rng.sample(names, 3), rng.sample(places, 3)
         people, towns = some
         text = (
-            f"In the spring {people[0]} moved to {towns[0]} with {rng.randint(2, 90)} boxes. The house was built before "
-            f"the war in {rng.randint(1800, 1950)}. Later {people[1]} and the family could visit {towns[1]} every "
+            f"In the spring {people[0]} moved to {towns[0]} with {rng.randint(2, 90)} boxes. The house was built "
+            f"before the war in {rng.randint(1800, 1950)}. Later {people[1]} and the family could visit {towns[1]} every "
             f"{rng.choice(['May', 'June', 'July'])}. The train to {towns[2]} was cheap and the trip took "
             f"{rng.randint(2, 40)} hours. Most guests had liked the large garden near the river. On Monday {people[2]} "
             f"bought the old mill for {rng.randint(100, 900)} dollars."
