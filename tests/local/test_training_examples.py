@@ -283,8 +283,8 @@ def test_words_of_made_claims_alone_tell_nothing():
         people, towns = some
         text = (
             f"In the spring {people[0]} moved to {towns[0]} with {rng.randint(2, 90)} boxes. The house was built "
-            f"before the war in {rng.randint(1800, 1950)}. Later {people[1]} and the family could visit {towns[1]} every "
-            f"{rng.choice(['May', 'June', 'July'])}. The train to {towns[2]} was cheap and the trip took "
+            f"before the war in {rng.randint(1800, 1950)}. Later {people[1]} and the family could visit {towns[1]} "
+            f"every {rng.choice(['May', 'June', 'July'])}. The train to {towns[2]} was cheap and the trip took "
             f"{rng.randint(2, 40)} hours. Most guests had liked the large garden near the river. On Monday {people[2]} "
             f"bought the old mill for {rng.randint(100, 900)} dollars."
         )

@@ -49,7 +49,7 @@ def data(tmp_path):
     written(folder, "train/texts", [{"source": "own|MIT", "text": TEXT}] * 4)
     answers = [
         {"id": f"{dataset}:{n}", "dataset": dataset, "question": None, "context": [TEXT], "group": n,
-         "response": "Maren Holt opened the bakery on Monday. It sold 120 loaves." if n % 2 else "The bakery sold 90 loaves.",
+         "response": f"Maren Holt opened the bakery on Monday. It sold {120 if n % 2 else 90} loaves.",
          "hallucinated": not n % 2, "faithful": float(n % 2)}
         for dataset in ("frank_own", "wice", "cliff_own") for n in range(8)
     ]  # fmt: skip
@@ -235,7 +235,8 @@ def test_the_large_form_says_the_same_when_it_is_written(tmp_path):
 def test_sets_are_left_out_one_after_the_other_and_no_step_outlasts_the_lease(given, tmp_path):
     from training.groundedness import lease
 
-    plan = lease.Plan(**{**TINY, "layers": 1, "epochs": 0.2, "small_epochs": 0.2}, seeds=1, leave_out="frank_+begin_,wice")
+    tiny = {**TINY, "layers": 1, "epochs": 0.2, "small_epochs": 0.2}
+    plan = lease.Plan(**tiny, seeds=1, leave_out="frank_+begin_,wice")
     done = lease.run(given, tmp_path / "out", plan)
     assert done[3:] == [
         "large-without-frank_+begin_", "small-without-frank_+begin_", "large-without-wice", "small-without-wice"
