@@ -97,7 +97,7 @@ release: $(BUILD)/.ready
 	$(BUILD)/bin/python -m scripts.release $(ARGS)
 
 site: $(OPTIONAL)/site/.ready
-	NO_MKDOCS_2_WARNING=1 $(OPTIONAL)/site/bin/python -m mkdocs --quiet build --strict
+	NO_MKDOCS_2_WARNING=1 $(OPTIONAL)/site/bin/python -m mkdocs build --strict
 	@echo "build/site/index.html opens in a browser, without a server"
 
 # The built files are committed: only who changes viewer/ needs Node.

@@ -60,9 +60,10 @@ def metrics_page() -> str:
     lines = [
         "# Metrics",
         "",
-        "*This page is generated from the metrics themselves (`make docs`); do not edit it by hand.*",
+        "<!-- Generated from the metrics themselves (`make docs`); do not edit by hand. -->",
         "",
-        "A score is a number, or `None` with a reason. ↑ higher is better, ↓ lower is better, * in the standard set.",
+        "Every metric: what it says, what it needs, its parameters, and how far you can trust it. A score is a number,",
+        "or `None` with a reason. ↑ higher is better, ↓ lower is better, * in the standard set.",
         "`agentunit metrics NAME` prints the same in a terminal. What the trust column means: [validity](validity.md).",
         "How the metrics catalog is read: [catalog](catalog.md). Below the metrics: [combining](#combining-metrics),",
         "[names](#metrics-by-name), [types of personal data](#types-of-personal-data),",

@@ -13,7 +13,7 @@ import msgspec
 import agentunit
 from agentunit.cli.main import cli
 
-_GENERATED = "*This page is generated from the code (`make docs`); do not edit it by hand.*"
+_GENERATED = "<!-- Generated from the code (`make docs`); do not edit by hand. -->"
 # Objects that stand beside one another on the page, in the order in which a reader meets them.
 _GROUPS = {
     "Score and run": ["score", "Run", "Suite", "read_records", "configure"],
@@ -34,8 +34,9 @@ def cli_page() -> str:
         "",
         _GENERATED,
         "",
-        "`agentunit COMMAND --help` prints the same. Exit codes: 0 pass, 1 a gate failed, 2 usage, 3 errors in the",
-        "input or the scores, 4 the data cannot tell ([what they mean](getting-started.md#when-something-is-wrong)).",
+        "Every command with its options, as `agentunit COMMAND --help` prints them. Exit codes: 0 pass, 1 a gate",
+        "failed, 2 usage, 3 errors in the input or the scores, 4 the data cannot tell",
+        "([what they mean](getting-started.md#when-something-is-wrong)).",
         "",
         "| command | what it does |",
         "|---|---|",

@@ -14,8 +14,10 @@ from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).resolve().parent.parent
 # Files outside of docs/, each with its page.
-OUTSIDE = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changes.md"}
+OUTSIDE = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changes.md", "SECURITY.md": "security.md"}
 _CODE = {".py": "python", ".sh": "bash", ".yaml": "yaml"}
+# The first page has nothing to navigate within, and the comparison needs the width for its table.
+_WIDE = {"index.md": ["navigation", "toc"], "comparison.md": ["navigation", "toc"]}
 _LINK = re.compile(r"(\]\()([^)\s#]+)((?:#[^)]*)?\))")
 _FENCE = re.compile(r"^(\s*)(```|~~~)")
 _NESTED = re.compile(r"^((?:  )+)([-*] |\d+\. )")
@@ -55,6 +57,8 @@ def _with_code(readme: Path) -> str:
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """The text of a page, with links that lead to pages of the site and lists as Python-Markdown wants them."""
+    if page.file.src_uri in _WIDE:
+        page.meta["hide"] = _WIDE[page.file.src_uri]
     source = _source_of(page.file.src_uri)
     depth = "../" * page.file.src_uri.count("/")
 
@@ -108,9 +112,12 @@ def _as_lists(lines: list[str]) -> list[str]:
             fenced = not fenced
         elif not fenced:
             nested = _NESTED.match(line)
+            before = made[-1] if made else ""
             if nested:
                 line = " " * (2 * len(nested[1])) + line[len(nested[1]) :]
-            before = made[-1] if made else ""
+            elif re.match(r"  \S", line) and (not before.strip() or before.startswith("    |")):
+                # A paragraph or a table that belongs to an entry of a list.
+                line = "  " + line
             if re.match(r"[-*] |\d+\. ", line) and before and not re.match(r"\s|[-*] |\d+\. |#|>", before):
                 made.append("")
         made.append(line)

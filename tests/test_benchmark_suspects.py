@@ -64,10 +64,35 @@ def test_the_chapter_has_the_recorded_sets_and_a_mean_of_those_with_three_peers(
     mean = next(each for each in family.headline if each.scorer.name == "suspects" and each.statistic == "AUROC")
     with_peers = [each for each in recorded if each.fewest_peers >= 3]
     assert mean.n_sets == len(with_peers) + 1
-    assert list(family.outside_mean) == ["AG2 mathematics (MAST)"]
+    few_peers = [each.name for each in recorded if each.fewest_peers < 3]
+    assert list(family.outside_mean) == ["AG2 mathematics (MAST)", *few_peers]
     said = "Not ranked, because no run has two peers: tau2, three domains (20 runs)"
     assert any(said in each for each in family.remarks)
     assert family.trust == ()
+
+
+def test_what_the_command_prints_are_recorded_figures_of_sets_that_no_choice_was_made_with():
+    from benchmarks.validity.rows.suspects import CHOSEN_WITH
+    from benchmarks.validity.suspects import recorded_sets
+
+    from agentunit.reports.suspects_console import WORTH
+
+    fresh = [each for each in recorded_sets() if each.name not in CHOSEN_WITH]
+    assert len(fresh) == 3
+    for one in fresh:
+        auroc = next(each for each in one.figures if (each.scorer.name, each.statistic) == ("suspects", "AUROC"))
+        assert f"{auroc.value:.2f} on {one.name.split(',')[0]}" in WORTH
+        assert f"({one.n_runs:,}" in WORTH
+        assert one.measured
+
+
+def test_the_page_on_production_has_the_recorded_figures():
+    from benchmarks.validity.suspects import recorded_sets
+
+    page = (ROOT / "docs" / "production.md").read_text(encoding="utf-8")
+    for one in recorded_sets():
+        auroc = next(each for each in one.figures if (each.scorer.name, each.statistic) == ("suspects", "AUROC"))
+        assert f"| {one.name} | {one.n_runs:,} | {auroc.value:.2f} |" in page
 
 
 def test_no_recorded_set_is_significantly_below_short_run():

@@ -25,10 +25,12 @@ def test_a_row_is_lost_by_a_loss_and_by_a_fault_of_the_torture_itself_but_not_by
     for name, error in (("lost", Lost("a case")), ("broken", KeyError("x")), ("skipped", Skipped("no gRPC"))):
         with kept.trying("kill -9", name):
             raise error
+    with kept.trying("kill -9", "idle"):
+        pass
     with kept.trying("kill -9", "fine") as trial:
         assert trial is not None
         trial.times = 3
-    assert [row.tried for row in kept.failed] == ["lost", "broken"]
+    assert [row.tried for row in kept.failed] == ["lost", "broken", "idle"]
     assert [row.tried for row in kept.passed] == ["fine"]
     shown = page.table(kept)
     assert "a case" in shown

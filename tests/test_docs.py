@@ -93,7 +93,7 @@ def test_every_page_in_the_navigation_of_the_site_exists() -> None:
     text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     named = set(re.findall(r"[\w./-]+[.]md", str(yaml.load(text, Loader)["nav"])))
     pages = {page.relative_to(ROOT / "docs").as_posix() for page in (ROOT / "docs").rglob("*.md")}
-    made = {"changes.md", "contributing.md", "examples/index.md"}
+    made = {"changes.md", "contributing.md", "security.md", "examples/index.md"}
     assert named - made <= pages
     # A new page is listed by itself; a tutorial needs its place.
     assert {page for page in pages if page.startswith("tutorials/")} <= named
@@ -146,3 +146,15 @@ def test_links_lead_somewhere() -> None:
     for page in [*PAGES, *EXAMPLES, ROOT / "examples" / "README.md"]:
         for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_size_of_the_install_is_the_same_wherever_it_is_stated() -> None:
+    readme, comparison = (
+        path.read_text(encoding="utf-8") for path in (ROOT / "README.md", ROOT / "docs" / "comparison.md")
+    )
+    stated = re.search(r"\*\*Light\*\* \| (\d+) packages, (\d+) MB.* it is (\d+) packages and (\d+) MB", readme)
+    base = [re.search(rf"\| {what} installed \| (\d+)", comparison) for what in ("packages", "megabytes")]
+    local = re.search(r"AgentUnit has (\d+) packages and (\d+) MB", comparison)
+    assert stated is not None
+    assert local is not None
+    assert stated.groups() == (*(each and each[1] for each in base), *local.groups())

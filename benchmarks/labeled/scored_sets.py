@@ -12,7 +12,7 @@ from msgspec import Struct
 from agentunit.core.case import DatasetCase
 from agentunit.core.records import Record
 from agentunit.datasets.labels import Label
-from agentunit.engine.validity import score_labelled
+from agentunit.engine.validity import score_labeled
 from agentunit.metrics.builtin import AnswerCorrectnessMetric, FaithfulnessMetric, RetrievalQualityMetric
 from agentunit.multimodal.metrics import ImageCaptionAccuracyMetric
 from agentunit.privacy.metrics import DataMinimizationMetric
@@ -68,7 +68,7 @@ def by_metric(metric: Any) -> Scorer:
     """The scores that a user of the metric would get."""
 
     def rows(cases: Sequence[LabelledCase]) -> list[Row]:
-        found = score_labelled(cases, [metric]).rows.values()
+        found = score_labeled(cases, [metric]).rows.values()
         return [Row(each.label, each.value, str(each.group)) for rows in found for each in rows]
 
     return rows

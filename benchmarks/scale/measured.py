@@ -125,7 +125,7 @@ def measure_pace(places: dict[str, Path], n_records: int, rounds: int) -> Answer
         Column("wall_s", "seconds", decimals(1)),
         Column("cpu_us", "CPU µs a record", decimals(1)),
         Column("records_a_core_s", "records/s a core", decimals(0)),
-        Column("peak_mb", "peak MB a process", decimals(0)),
+        Column("peak_mb", "peak MB per process", decimals(0)),
         Column("efficiency", "efficiency", decimals(2)),
     )
     answer = Answer("pace", f"Seven exact metrics on {n_records:,} records", columns)
@@ -147,7 +147,7 @@ def measure_otlp(places: dict[str, Path], megabytes: int, rounds: int) -> Answer
         Column("name", "way"),
         Column("wall_s", "seconds", decimals(1)),
         Column("mb_a_core_s", "MB/s a core", decimals(0)),
-        Column("peak_mb", "peak MB a process", decimals(0)),
+        Column("peak_mb", "peak MB per process", decimals(0)),
         Column("efficiency", "efficiency", decimals(2)),
     )
     answer = Answer("otlp", f"OTLP/JSON of {megabytes} MB in two files, read, put together and scored", columns)
@@ -289,7 +289,7 @@ def measure_model(parent: Path, n_records: int) -> Answer:
         Column("name", "way"),
         Column("wall_s", "seconds", decimals(1)),
         Column("cpu_ms", "CPU ms a case", decimals(0)),
-        Column("worker_mb", "peak MB a process", decimals(0)),
+        Column("worker_mb", "peak MB per process", decimals(0)),
     )
     answer = Answer("model", f"Faithfulness by the local model on {n_records:,} records", columns)
     with _folder(parent) as folder:

@@ -16,7 +16,7 @@ from pathlib import Path
 from agentunit.store.sqlite import Store
 from benchmarks.torture.bad_server import HTTP_HARMS, BadServer
 from benchmarks.torture.children import agentunit, done, said_plainly
-from benchmarks.torture.ledger import Ledger, Lost, Trial
+from benchmarks.torture.ledger import Ledger, Lost, Skipped, Trial
 from benchmarks.torture.scenarios import STORE, check_store, run_ids, run_result
 
 _HARMS = Path(__file__).parent / "victims" / "harms.py"
@@ -169,7 +169,10 @@ def torture_with_agents(ledger: Ledger) -> None:
             if trial is None:
                 continue
             chosen = os.environ.get("TORTURE_HARM")
-            for loss in _each(trial, place, [each for each in harms if chosen in (None, each)]):
+            wanted = [each for each in harms if chosen in (None, each)]
+            if not wanted:
+                raise Skipped(f"{chosen} is not done here")
+            for loss in _each(trial, place, wanted):
                 trial.lose(loss)
 
 

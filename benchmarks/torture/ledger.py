@@ -98,6 +98,8 @@ class Ledger:
                 trial.lose(f"{type(error).__name__}: {error}")
                 if trial.times == 0:
                     trial.times = 1
+        if trial.times == 0 and not trial.lost and skipped is None:
+            trial.lose("nothing was tried")
         row = Row(part, tried, trial.times, tuple(trial.lost), skipped)
         self.rows.append(row)
         self.say(f"{part:<12} {tried:<58} {row.times:>9,}  {row.result}  ({time.monotonic() - began:.0f} s)")

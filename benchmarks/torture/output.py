@@ -7,6 +7,7 @@ import json
 import re
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from html.parser import HTMLParser
 from importlib.util import find_spec
 from pathlib import Path
@@ -192,9 +193,14 @@ def _usage(trial: Trial, folder: Path) -> None:
         "\udcff\udcfe",
         "\n::error::x\n",
     ]
-    for text in texts:
-        for words in trial.chance.sample([[text], ["run", "s", f"--{text}"], *([verb, text] for verb in verbs)], 3):
-            child = done(agentunit(*words), folder, expect=(0, 2, 3))
+    lines = [
+        words
+        for text in texts
+        for words in trial.chance.sample([[text], ["run", "s", f"--{text}"], *([verb, text] for verb in verbs)], 3)
+    ]
+    with ThreadPoolExecutor(2) as pool:
+        shown = pool.map(lambda words: done(agentunit(*words), folder, expect=(0, 2, 3)), lines)
+        for words, child in zip(lines, shown, strict=True):
             trial.require("AGENTUNIT_TRACEBACK" not in child.errors, f"{words!r}: {child.errors[-300:]}")
             _check_shown(child.errors, repr(words)[:80])
             _check_shown(child.out, repr(words)[:80])

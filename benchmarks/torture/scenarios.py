@@ -54,6 +54,10 @@ class Scenario:
         """After a strike: what the process had acknowledged is there, and all that is there can be read."""
         check_store(folder / STORE)
 
+    def must_hear(self, folder: Path) -> bool:
+        """Whether a signal must not simply end the process that was started last: what it started would go on."""
+        return False
+
     def is_whole(self, folder: Path) -> bool:
         """After a start that nobody struck: whether all of the work is done."""
         return True

@@ -8,7 +8,6 @@ import json
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -36,21 +35,19 @@ class Collect(Scenario):
     stopped_codes = (0, 130)
     # On a full disk every batch is refused: after so many refusals the collector is ended.
     most_refusals: int | None = None
+    # Its whole line, or a part of the port could be taken for it.
+    listening = re.compile(r"^  OTEL_EXPORTER_OTLP_ENDPOINT=http://(\S+)\n", re.MULTILINE)
 
     def prepare(self, folder: Path) -> None:
         self._acknowledged: set[int] = set()
-        with socket.create_server(("127.0.0.1", 0)) as probe:
-            self._port = probe.getsockname()[1]
 
     def start(self, folder: Path) -> Child:
         self._n_before = len(self._acknowledged)
-        self._child = self.run(folder, "collect", "--out", "traces", "--quiet-s", "0", *self.ports())
+        # Any free port, and what it says about it: one that was free a moment ago need not be free now.
+        self._child = self.run(folder, "collect", "--out", "traces", "--quiet-s", "0", "--port", "0")
         self._sender = threading.Thread(target=self._send, args=(self._child,), daemon=True)
         self._sender.start()
         return self._child
-
-    def ports(self) -> list[str]:
-        return ["--port", str(self._port), "--grpc-port", "0"]
 
     def has_begun(self, folder: Path) -> bool:
         return len(self._acknowledged) > self._n_before
@@ -75,6 +72,12 @@ class Collect(Scenario):
         return dict(kept)
 
     def _send(self, child: Child) -> None:
+        while (found := self.listening.search(child.out)) is None:
+            if child.is_over:
+                return
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.process.wait(0.02)
+        address = found[1]
         n_refused = 0
         for batch in range(_N_BATCHES):
             while batch not in self._acknowledged:
@@ -82,23 +85,19 @@ class Collect(Scenario):
                     return
                 if n_refused == self.most_refusals:
                     break
-                answer = self.send(batch)
+                answer = self.send(batch, address)
                 if answer:
                     self._acknowledged.add(batch)
                 else:
                     n_refused += answer is not None
                     with contextlib.suppress(subprocess.TimeoutExpired):
                         child.process.wait(0.02)
-        # Not before it listens: a Ctrl-C while Python starts is nobody's to hear.
-        while not child.is_over and "OTEL_EXPORTER_OTLP_ENDPOINT" not in child.out:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                child.process.wait(0.02)
         with contextlib.suppress(ProcessLookupError):
             child.signal(signal.SIGINT)
 
-    def send(self, batch: int) -> bool | None:
+    def send(self, batch: int, address: str) -> bool | None:
         """Send one batch; whether it was acknowledged. None: nobody answered."""
-        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=BOUND_S)
+        connection = http.client.HTTPConnection(address, timeout=BOUND_S)
         with contextlib.closing(connection):
             try:
                 connection.request(
@@ -135,12 +134,13 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 import base64
 for line in sys.stdin:
     data = json.loads(line)
+    address = data.pop("address")
     for span in data["resourceSpans"][0]["scopeSpans"][0]["spans"]:
         for key in ("traceId", "spanId"):
             span[key] = base64.b64encode(bytes.fromhex(span[key])).decode()
     body = ParseDict(data, ExportTraceServiceRequest()).SerializeToString()
     try:
-        with grpc.insecure_channel(sys.argv[1]) as channel:
+        with grpc.insecure_channel(address) as channel:
             channel.unary_unary("/opentelemetry.proto.collector.trace.v1.TraceService/Export")(body, timeout=300)
         print("yes", flush=True)
     except grpc.RpcError:
@@ -152,6 +152,9 @@ class CollectGrpc(Collect):
     """The same over gRPC, in an environment that has it."""
 
     name = "collect, OTLP over gRPC"
+    listening = re.compile(
+        r"^or OTEL_EXPORTER_OTLP_ENDPOINT=http://(\S+) OTEL_EXPORTER_OTLP_PROTOCOL=grpc\n", re.MULTILINE
+    )
 
     def begin(self) -> None:
         if find_spec("grpc") is not None:
@@ -167,21 +170,18 @@ class CollectGrpc(Collect):
         self.end()
         assert self.python is not None
         self._client = subprocess.Popen(
-            [self.python, "-c", _GRPC_SENDER, f"127.0.0.1:{self._port}"],
+            [self.python, "-c", _GRPC_SENDER],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
         )
 
-    def ports(self) -> list[str]:
-        return ["--port", "0", "--grpc-port", str(self._port)]
-
-    def send(self, batch: int) -> bool | None:
+    def send(self, batch: int, address: str) -> bool | None:
         assert self._client is not None
         assert self._client.stdin is not None
         assert self._client.stdout is not None
-        self._client.stdin.write(json.dumps(_request(batch)) + "\n")
+        self._client.stdin.write(json.dumps({**_request(batch), "address": address}) + "\n")
         self._client.stdin.flush()
         return True if self._client.stdout.readline() == "yes\n" else None
 
@@ -218,13 +218,15 @@ class Label(Scenario):
     def start(self, folder: Path) -> Child:
         self._n_before = len(self._acknowledged)
         child = self.run(folder, "label", "last", "--rater", "ana", "-m", "exact_match", stdin=subprocess.PIPE)
-        threading.Thread(target=self._answer, args=(child,), daemon=True).start()
+        self._person = threading.Thread(target=self._answer, args=(child,), daemon=True)
+        self._person.start()
         return child
 
     def has_begun(self, folder: Path) -> bool:
         return len(self._acknowledged) > self._n_before
 
     def check(self, folder: Path) -> None:
+        self._person.join(BOUND_S)
         check_store(folder / STORE)
         kept = self._kept(folder)
         lacking = {case for case, value in self._acknowledged.items() if kept.get(case) != value}

@@ -143,7 +143,9 @@ class Run(Scenario):
         if repeated:
             raise Lost(f"finished cases were run again: {sorted(repeated)[:5]}")
         log = folder / f"acknowledged.{self._child.process.pid}" if self._child else None
-        said = int(log.read_text().split()[-1]) if log is not None and log.exists() else 0
+        # On a full disk the log itself may be empty.
+        counts = log.read_text().split() if log is not None and log.exists() else []
+        said = int(counts[-1]) if counts else 0
         if len(now) < len(self._kept) + said:
             raise Lost(f"the run had shown {said} cases as done and the store holds {len(now) - len(self._kept)}")
 
@@ -229,7 +231,8 @@ class VariantsRun(Run):
         self._n_started = len(self.started(folder))
         found = self._found(folder)
         self._before = {value: kept_cases(folder, run_id) for value, (run_id, _) in found.items()}
-        if not found and not (folder / "begun").exists():
+        self._of_all = not found and not (folder / "begun").exists()
+        if self._of_all:
             (folder / "begun").touch()
             return self.run(folder, "run", "suite.py", "--set", f"model={','.join(self._VARIANTS)}")
         for value in self._VARIANTS:
@@ -251,6 +254,9 @@ class VariantsRun(Run):
             again = {case_id + value for case_id in kept} & set(self.started(folder)[self._n_started :])
             if again:
                 raise Lost(f"finished cases were run again: {sorted(again)[:5]}")
+
+    def must_hear(self, folder: Path) -> bool:
+        return self._of_all and not self.is_whole(folder)
 
     def is_whole(self, folder: Path) -> bool:
         found = self._found(folder)

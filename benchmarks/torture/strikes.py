@@ -29,8 +29,11 @@ def kill(child: Child, chance: random.Random, scenario: Scenario) -> None:
 
 
 def terminate(child: Child, chance: random.Random, scenario: Scenario) -> None:
-    """SIGTERM, as a CI system or a container sends it."""
-    child.signal(signal.SIGTERM)
+    """SIGTERM, to the process alone as a container sends it, or to its group as ``timeout`` and service managers do."""
+    if chance.random() < 0.5:
+        child.signal(signal.SIGTERM)
+    else:
+        os.killpg(child.process.pid, signal.SIGTERM)
 
 
 def hang_up(child: Child, chance: random.Random, scenario: Scenario) -> None:
@@ -145,7 +148,7 @@ def _strike_folder(
             trial.times += 1
             code = child.end()
             if strike is not kill:
-                _must_have_stopped(scenario, child, code)
+                _must_have_stopped(scenario, child, code, folder)
         finally:
             child.clear()
         scenario.check(folder)
@@ -181,9 +184,11 @@ def _must_pass(scenario: Scenario, child: Child) -> None:
         raise Lost(f"undisturbed, it ended with {code}: {child.errors[-500:]}")
 
 
-def _must_have_stopped(scenario: Scenario, child: Child, code: int) -> None:
+def _must_have_stopped(scenario: Scenario, child: Child, code: int, folder: Path) -> None:
     """A signal may come before Python listens, or after the work is done; else the exit code says what happened."""
     too_early = -code in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+    if too_early and scenario.must_hear(folder):
+        raise Lost(f"a signal ended it and not the run that it had started: {child.errors[-500:]}")
     if code != 0 and not too_early and code not in scenario.stopped_codes:
         raise Lost(f"stopped by a signal, it ended with {code}: {child.errors[-500:]}")
     if not said_plainly(child) and not too_early:

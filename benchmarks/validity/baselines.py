@@ -107,26 +107,28 @@ def always_bad(_: Record) -> float:
 
 ANSWER_WORDS_IN_CONTEXT = Baseline(
     "content-token precision",
-    "the share of the answer's words, stop words aside, that stand somewhere in the context",
+    "the share of the answer's words, stop words aside, that are anywhere in the context",
     answer_words_in_context,
 )
 ANSWER_BIGRAMS_IN_CONTEXT = Baseline(
     "bigram precision",
-    "the share of the answer's pairs of neighboring words that stand side by side in the context",
+    "the share of the answer's pairs of neighboring words that are side by side in the context",
     answer_bigrams_in_context,
 )
 QUESTION_WORDS_IN_CONTEXT = Baseline(
     "question words in context",
-    "the share of the question's words, stop words aside, that stand somewhere in the context",
+    "the share of the question's words, stop words aside, that are anywhere in the context",
     question_words_in_context,
 )
 TOKEN_F1 = Baseline("token F1", "the F1 of the answer's words against the nearest expected answer", token_f1)
 EXACT_MATCH = Baseline(
-    "exact match", "1 when the answer is an expected one (case, punctuation and articles aside), else 0", exact_match
+    "exact match",
+    "1 when the answer is an expected one (ignoring case, punctuation and articles), otherwise 0",
+    exact_match,
 )
 CONTAINMENT = Baseline(
     "containment",
-    "1 when an expected answer stands in the answer word for word (case, punctuation and articles aside), else 0",
+    "1 when an expected answer is in the answer word for word (ignoring case, punctuation and articles), otherwise 0",
     containment,
 )
 ALWAYS_GOOD = Baseline("call everything correct", "1 for every answer", always_good)

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from agentunit.core.records import Record
 from agentunit.datasets.labels import Label
-from agentunit.engine.validity import ScoredRow, measure_agreement, score_labelled, verdict_of
+from agentunit.engine.validity import ScoredRow, measure_agreement, score_labeled, verdict_of
 from agentunit.formulas.agreement import auroc, bootstrap_statistic_interval
 from agentunit.metrics.base import Direction
 from agentunit.metrics.trust import TrustFigure
@@ -64,7 +64,7 @@ def score_sets(
     scored: Scored = defaultdict(dict)
     for metrics in runs:
         for dataset, cases in sets.items():
-            found = score_labelled(cases, metrics)
+            found = score_labeled(cases, metrics)
             for (name, backend), rows in found.rows.items():
                 scored[Scorer(name, "metric", backend, found.infos[name].direction)][dataset] = rows
     for baseline in baselines:

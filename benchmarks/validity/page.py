@@ -32,8 +32,8 @@ is known. The data itself is not part of the project; `make validity` repeats th
 1.00 is perfect, 0.50 is a coin toss. *Spearman* is the same idea for graded labels: 1 is the same order, 0 is no
 relation. *Agreement* is the share of cases on which the score, cut in two, says what people said; *balanced accuracy*
 is the same with good and bad cases counting alike, so that one fixed answer gets 0.50. *Recall*, *precision* and *F1*
-say how much of what is labeled was found, how much of what was found is right, and both in one. Behind each figure
-stands its 95 % interval, made by resampling; cases that share a source are resampled together. A backend that is slow
+say how much of what is labeled was found, how much of what was found is right, and both in one. After each figure
+comes its 95 % interval, made by resampling; cases that share a source are resampled together. A backend that is slow
 was measured on fewer rows of large sets, drawn by a fixed rule; the cell then says how many (*n*).
 
 **The verdict** follows the interval, not the figure in its middle. *Strong*: AUROC surely above {_STRONG_AUROC:.2f}.
@@ -42,8 +42,8 @@ holds 0.50 or stays within {NEGLIGIBLE_SKILL / 2:.2f} of it. *Too few labels to 
 to useful. *Backwards*: surely below chance. "Surely" is by the 95 % interval. For agreement the bar is *one fixed
 answer*: the share of cases that the commoner label has.
 
-**Plain baselines** stand beside each metric: scores that take ten lines to write. What does not beat them is not
-worth its name. **Your own data is the better test**: `agentunit validity --labels mine.csv` does the same with yours.
+**Plain baselines** are listed with each metric: scores that take ten lines to write. A metric that does not beat them
+is not worth using. **Your own data is the better test**: `agentunit validity --labels mine.csv` does the same.
 
 **The trust column of tables** shows only figures from data that no rule or model was tuned on: the held-out figures
 below, figures on text that was written for the purpose by someone who had not read the rules, and, for formulas of
@@ -51,7 +51,7 @@ which nothing was tuned, figures on the development sets. Everything else on thi
 sets: rules and models were tuned on them, so their figures flatter. Rows that a shipped model was trained on are
 marked. Labels have faults of their own: where it was measured (SummEdits), a person agrees with the label about nine
 times in ten.
-The column leads with one word: for shares and AUROC *strong* from 0.80, *useful* from 0.65, else *weak*; for
+The column leads with one word: for shares and AUROC *strong* from 0.80, *useful* from 0.65, otherwise *weak*; for
 correlations from 0.60 and 0.40; by the lower end of the interval where it is known. The figures of `faithfulness` and
 `hallucination_rate` were measured with given context: with tool results as evidence nobody has measured them.
 """

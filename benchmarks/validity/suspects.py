@@ -26,10 +26,12 @@ from benchmarks.validity.measure import Figure, Scorer, set_figure, tidy
 RECORDED_FILE = Path(__file__).with_name("recorded_suspects.json")
 CONSENSUS = Scorer("suspects", "metric", "consensus", "lower")
 SHORT_RUN = Scorer("short run", "baseline", direction="lower")
+SHORT_TEXT = Scorer("short text", "baseline", direction="lower")
 BASE_RATE = Scorer("share of all runs that failed", "baseline")
 TOP_SHARE = 0.1
 PRECISION = f"precision in the top {TOP_SHARE:.0%}".replace("%", " %")
 DIFFERENCE = "AUROC less that of short run"
+PRECISION_DIFFERENCE = f"{PRECISION} less that of longest first"
 FEWEST_PEERS = 3
 """Sets whose runs have so many peers count in the mean."""
 
@@ -45,6 +47,8 @@ class SuspectSet(Struct, frozen=True):
     n_unranked: int
     figures: list[Figure]
     source: str = ""
+    measured: str = ""
+    """On which day, with which version."""
 
 
 def measure_set(name: str, records: Sequence[Record]) -> SuspectSet | None:
@@ -64,14 +68,18 @@ def measure_set(name: str, records: Sequence[Record]) -> SuspectSet | None:
     tasks = [signatures.keys[run.place].by_id for run, _ in known]
     suspicion = [run.suspicion for run, _ in known]
     steps = [float(run.n_steps) for run, _ in known]
-    figures = [
-        set_figure(scorer, name, _rows(labels, values, tasks))
-        for scorer, values in ((CONSENSUS, suspicion), (SHORT_RUN, steps))
-    ]
-    for scorer, values in ((CONSENSUS, suspicion), (SHORT_RUN, steps)):
+    by_scorer = {
+        CONSENSUS: suspicion,
+        SHORT_RUN: steps,
+        SHORT_TEXT: [float(run.n_characters) for run, _ in known],
+    }
+    figures = [set_figure(scorer, name, _rows(labels, values, tasks)) for scorer, values in by_scorer.items()]
+    for scorer, values in by_scorer.items():
         figures.append(_interval_figure(scorer, name, PRECISION, precision_at_top, (labels, values), tasks))
     figures.append(Figure(BASE_RATE, name, PRECISION, len(labels), tidy(sum(labels) / len(labels)), None, None))
-    figures.append(_interval_figure(CONSENSUS, name, DIFFERENCE, _auroc_difference, (labels, suspicion, steps), tasks))
+    for statistic, formula in ((DIFFERENCE, auroc), (PRECISION_DIFFERENCE, precision_at_top)):
+        pair = (labels, suspicion, steps)
+        figures.append(_interval_figure(CONSENSUS, name, statistic, _less(formula), pair, tasks))
     n_peers = [run.n_peers for run, _ in known]
     n_unranked = sum(each.n_runs for each in report.unranked)
     return SuspectSet(name, len(known), len(set(tasks)), min(n_peers), max(n_peers), n_unranked, figures)
@@ -97,9 +105,14 @@ def precision_at_top(labels: Sequence[int], values: Sequence[float]) -> float | 
     return found / taken if taken else None
 
 
-def _auroc_difference(labels: Sequence[int], own: Sequence[float], other: Sequence[float]) -> float | None:
-    first, second = auroc(labels, own), auroc(labels, other)
-    return None if first is None or second is None else first - second
+def _less(formula: Callable[..., float | None]) -> Callable[..., float | None]:
+    """What a formula says of one ranking less what it says of another of the same runs."""
+
+    def difference(labels: Sequence[int], own: Sequence[float], other: Sequence[float]) -> float | None:
+        first, second = formula(labels, own), formula(labels, other)
+        return None if first is None or second is None else first - second
+
+    return difference
 
 
 def _rows(labels: Sequence[int], values: Sequence[float], tasks: Sequence[bytes]) -> list[ScoredRow]:
@@ -137,7 +150,7 @@ def mean_over_sets(sets: Sequence[SuspectSet], scorer: Scorer, statistic: str, n
 
 
 def recorded_sets() -> list[SuspectSet]:
-    """What was measured on public results that are not part of the labelled data."""
+    """What was measured on public results that are not part of the labeled data."""
     return msgspec.json.decode(RECORDED_FILE.read_bytes(), type=list[SuspectSet]) if RECORDED_FILE.is_file() else []
 
 

@@ -395,7 +395,7 @@ def test_an_agent_that_cancels_itself(ask):
     for each in (agent, by_task):
         result = ask(each)
         assert result.failure == "raised"
-        assert result.outcome.error.startswith("CancelledError: the agent cancelled the task it runs in (")
+        assert result.outcome.error.startswith("CancelledError: the agent canceled the task it runs in (")
         assert "test_async_agents.py:" in result.outcome.error
 
 

@@ -192,7 +192,7 @@ def test_an_install_that_breaks_on_import_says_how_and_the_way_out(install: Inst
     assert reason is not None
     assert said in reason
     assert reason.startswith("ragas 0.4.3 is installed but cannot be imported")
-    assert reason.endswith(f"{install_command('ragas')} mends that")
+    assert reason.endswith(f"{install_command('ragas')} fixes that")
 
 
 def test_telemetry_is_off_before_the_import_and_its_warnings_stay_inside(install: Install) -> None:

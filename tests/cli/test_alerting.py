@@ -62,7 +62,7 @@ def test_tries_are_bounded_and_redirects_are_not_followed(hook, monkeypatch):
     assert len(received) == 3
     assert sender.settled() == []  # it is sent at the next start
     assert sender.counts == {"failed": 3}
-    assert "could not be told of alert 7" in lines[0]
+    assert "alert 7 could not be delivered" in lines[0]
 
 
 def test_a_command_reads_the_alert_and_is_no_shell(tmp_path):

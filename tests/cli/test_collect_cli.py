@@ -6,6 +6,7 @@ import contextlib
 import http.client
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -19,12 +20,21 @@ import pytest
 
 from agentunit.cli.collect import _stop_signals as collect_signals
 from agentunit.core.codec import decode_record
+from agentunit.engine.end_signals import END_SIGNALS
 from agentunit.installation import install_command
 from agentunit.traces.collector.request import grpc_installed
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the signals of POSIX")
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
+
+
+# Standard input becomes the terminal of its session, so that closing the other end is what closing a window is.
+IN_TERMINAL = """
+import fcntl, os, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+os.execv(sys.executable, [sys.executable, "-m", "agentunit", *sys.argv[1:]])
+"""
 
 
 class Collector:
@@ -43,21 +53,25 @@ class Collector:
         self.address = self.head[1].strip().partition("=")[2]
 
     def post(self, *names: str, trace_id: str = TRACE) -> int:
-        attributes = [{"key": "gen_ai.operation.name", "value": {"stringValue": "execute_tool"}}]
-        spans = [
-            {"traceId": trace_id, "spanId": f"{number:016x}", "name": name, "attributes": attributes}
-            for number, name in enumerate(names, 1)
-        ]
-        body = json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]})
-        connection = http.client.HTTPConnection(self.address.removeprefix("http://"), timeout=10)
-        with contextlib.closing(connection):
-            connection.request("POST", "/v1/traces", body, {"Content-Type": "application/json"})
-            return connection.getresponse().status
+        return post(self.address, *names, trace_id=trace_id)
 
     def end(self, number: int = signal.SIGINT) -> tuple[int, str, str]:
         self.process.send_signal(number)
         stdout, stderr = self.process.communicate(timeout=20)
         return self.process.returncode, stdout, stderr or ""
+
+
+def post(address: str, *names: str, trace_id: str = TRACE) -> int:
+    attributes = [{"key": "gen_ai.operation.name", "value": {"stringValue": "execute_tool"}}]
+    spans = [
+        {"traceId": trace_id, "spanId": f"{number:016x}", "name": name, "attributes": attributes}
+        for number, name in enumerate(names, 1)
+    ]
+    body = json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]})
+    connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=10)
+    with contextlib.closing(connection):
+        connection.request("POST", "/v1/traces", body, {"Content-Type": "application/json"})
+        return connection.getresponse().status
 
 
 @pytest.fixture
@@ -79,7 +93,7 @@ def records(folder: Path) -> list[object]:
     return [decode_record(path.read_bytes()) for path in sorted(folder.glob("*/*.jsonl"))]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", END_SIGNALS)
 def test_a_session_from_start_to_end(collect, tmp_path, number):
     collector = collect("--quiet-s", "1000")
     assert collector.head[0].startswith(f"listening on {collector.address}, writing to traces")
@@ -330,6 +344,31 @@ def test_killed_under_load_every_acknowledged_span_is_there_once(tmp_path):
     assert len(acknowledged) > 75
     assert {name: kept[name] for name in acknowledged} == dict.fromkeys(acknowledged, 1)
     assert set(kept.values()) == {1}
+
+
+def test_a_closed_terminal_stops_it_and_what_it_received_is_written(tmp_path, monkeypatch):
+    import pty  # not on Windows
+
+    monkeypatch.chdir(tmp_path)
+    terminal, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-c", IN_TERMINAL, "collect", "--out", "traces", "--port", "0"],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+    )
+    try:
+        os.close(theirs)
+        shown = b""
+        while (found := re.search(rb"ENDPOINT=(http://\S+)\r\n", shown)) is None:
+            shown += os.read(terminal, 4096)
+        assert post(found[1].decode(), "search", "book") == 200
+    finally:
+        os.close(terminal)
+        process.wait(timeout=300)
+    (record,) = records(tmp_path / "traces")
+    assert record.case.id == TRACE
 
 
 def test_a_second_ctrl_c_ends_it_at_once_and_further_ones_do_nothing():

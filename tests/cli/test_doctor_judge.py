@@ -84,7 +84,7 @@ def test_every_failure_has_a_way_out(fault: Fault, settings: dict[str, Any], way
 
 
 UNREACHED: dict[str, tuple[dict[str, Any], str]] = {
-    "nobody listens": ({"url": "http://127.0.0.1:9/v1"}, "nobody listens at 127.0.0.1:9"),
+    "nobody listens": ({"url": "http://127.0.0.1:9/v1"}, "nothing listens at 127.0.0.1:9"),
     "no such name": ({"url": "http://no-such-host.invalid/v1"}, "check the host no-such-host.invalid"),
     "a variable that is not set": ({"url": "http://127.0.0.1:9", "api_key_env": "NOT_SET_4711"}, "export NOT_SET_4711"),
     "no keys of AWS": ({"url": "https://bedrock-runtime.eu-west-1.amazonaws.com"}, "export AWS_ACCESS_KEY_ID="),

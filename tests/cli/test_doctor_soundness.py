@@ -40,7 +40,7 @@ def test_a_dataset_is_examined_with_evidence_and_effect(invoke):
     assert "2 cases: 1 warning about the test itself" in text
     assert "The expected answer fails the check of its own case: 1 case" in text
     assert "q1 the expected answer 'Rome' fails regex: pattern ^rome$" in text
-    assert "up to 0.50 of a pass rate hangs on it; correct the expected answer or the check" in text
+    assert "up to 0.50 of a pass rate depends on it; correct the expected answer or the check" in text
 
 
 def test_cases_of_several_tests_are_told_apart(invoke):

@@ -217,7 +217,7 @@ def test_a_run_goes_to_a_file_and_comes_back(verb):
     assert verb("export", "20250101", "--to", "main.json.gz").exit_code == 0
     result = verb("import", "main.json.gz", "--as", "main")
     assert result.exit_code == 0, result.output
-    assert result.stdout == "65 cases of 'desk' are run main   next: agentunit show main\n"
+    assert result.stdout == "65 cases of 'desk' imported as run main   next: agentunit show main\n"
     for name in ("20250101", "main"):
         verb("export", name, "--to", f"{name}.csv")
     assert Path("main.csv").read_bytes() == Path("20250101.csv").read_bytes()
@@ -369,3 +369,26 @@ def test_a_case_of_a_folder_is_shown_by_the_command_that_score_suggests(invoke) 
     assert invoke("run", "suite.py", "--name", "traces").exit_code == 0
     assert "case-1" in invoke("show", "traces", "case").stdout
     assert invoke("rerun", "traces", "case").exit_code == 0
+
+
+@pytest.mark.parametrize("jobs", [(), ("--jobs", "2")])
+def test_an_id_that_cases_of_several_files_have_is_marked_and_listed_with_the_files(invoke, jobs) -> None:
+    Path("runs").mkdir()
+    for name, verdicts in (("a", (False, True, False)), ("b", (False, True))):
+        lines = [
+            json.dumps(
+                {"case": {"id": str(at), "query": f"{name}{at}?"}, "outcome": {"success": verdict, "output": "x"}}
+            )
+            for at, verdict in enumerate(verdicts)
+        ]
+        Path("runs", f"{name}.jsonl").write_text("\n".join(lines))
+    result = invoke("score", "runs", "-m", "tool_success", *jobs)
+    assert "tool_success: 0 *, 2 and 1 more" in result.output
+    assert "*  cases of several files have this id" in result.output
+    shown = invoke("show", "runs", "0").output
+    assert "Cases with this id, of several files (--repeat N shows another)" in shown
+    assert "→ 1  runs/a.jsonl: tool_success 0\n  2  runs/b.jsonl: tool_success 0\n" in shown
+    assert "b0?" in invoke("show", "runs", "0", "--repeat", "2").output
+    alone = invoke("score", "runs/a.jsonl", "-m", "tool_success", *jobs).output
+    assert "tool_success: 0, 2" in alone
+    assert "several files" not in alone

@@ -291,3 +291,17 @@ def test_help_is_in_sections():
         text = CliRunner().invoke(cli, [verb, "--help"]).output
         assert section in text
         assert "--on-alert" in text[text.index(section) :]
+
+
+def test_other_metrics_than_last_time_are_told(folder):
+    write(folder, *(record_line(f"q{at}") for at in range(3)))
+    assert "scored before" not in score("--once").output
+    other = CliRunner().invoke(cli, ["score", "in", "-m", "cost,token_usage", "--once"], env={"COLUMNS": "100"})
+    assert (
+        "token_usage: not scored before; 3 traces scored earlier stay without, those that come are scored "
+        "('agentunit score in -m token_usage' scores all that is there)"
+    ) in other.output
+    assert "tool_success: scored before, not named now; shown as it stood" in other.output
+    # What is no longer scored is still shown with its direction.
+    assert "tool_success ↑" in other.output
+    assert "cost:" not in other.output

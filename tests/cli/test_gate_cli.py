@@ -376,3 +376,60 @@ def test_a_file_of_traces_becomes_a_run_with_the_metrics_of_its_gates():
     assert written.exit_code == 0, written.output
     assert Path("comment.md").read_text(encoding="utf-8").startswith("### `traces.jsonl`: ❌ FAIL\n")
     assert invoke(gate, "traces.jsonl", "--gate", "tool_success >=").exit_code == 2
+
+
+# what a gate names
+
+
+@pytest.mark.parametrize(
+    ("expression", "said"),
+    [
+        ("tool_sucess >= 0.9", "no metric is called 'tool_sucess'; did you mean 'tool_success'?"),
+        ("faithfulness[lexicl] >= 0.9", "faithfulness has no backend 'lexicl'; did you mean 'lexical'?"),
+    ],
+)
+@pytest.mark.parametrize("command", [(gate,), (export, "--to", "report.md")])
+def test_a_slip_in_a_gate_is_refused_before_traces_become_a_run(command, expression, said):
+    Path("traces.jsonl").write_text('{"case": {"id": "q1"}, "outcome": "x"}\n')
+    verb, *more = command
+    result = invoke(verb, "traces.jsonl", "--gate", expression, *more)
+    assert result.exit_code == 2
+    assert f"Invalid value for --gate: gate '{expression}': {said}" in result.stderr
+    assert [each.name for each in Path().iterdir()] == ["traces.jsonl"]
+
+
+@pytest.mark.parametrize("option", [("-m", "cost"), ("--on", "cost"), ("--margin", "0.1")])
+def test_what_is_compared_needs_a_baseline(option):
+    make_run("good", PERFECT, settings={"gates": GATES})
+    result = invoke(gate, "last", *option)
+    assert result.exit_code == 2
+    assert "is compared with --baseline RUN, and there is none" in result.stderr
+
+
+def test_a_gate_that_covers_too_little_says_how_to_ask_for_less():
+    records = [
+        {"case": {"id": f"q{at}"}, "trace": {"events": [USED] if at % 3 == 0 else []}, "outcome": {"output": "x"}}
+        for at in range(9)
+    ]
+    Path("traces.jsonl").write_text("".join(json.dumps(each) + "\n" for each in records))
+    result = invoke(gate, "traces.jsonl", "--gate", "tool_success >= 0.9", "--json")
+    assert result.exit_code == 1
+    found = json.loads(result.stdout)
+    assert found["decision"]["headline"] == "FAIL: tool_success >= 0.9 (only 3 of 9 records scored, 80% are needed)"
+    advised = found["gates"][0]["reason"].rpartition("if the others need no score: ")[2].strip("'")
+    assert advised == "tool_success >= 0.9 coverage 0.33"
+    assert invoke(gate, "traces.jsonl", "--gate", advised).exit_code == 0
+    missed = invoke(gate, "traces.jsonl", "--gate", "tool_success < 0.5")
+    assert "need no score" not in missed.output
+
+
+USED = {"type": "tool_call", "payload": {"name": "look", "status": "success"}}
+
+
+def test_export_prints_the_verdict_that_it_writes():
+    make_run("bad", {"tool_success": [0.0, 1.0]}, settings={"gates": ["tool_success all == 1"]})
+    for target in ("report.md", "junit.xml", "run.html"):
+        result = invoke(export, "last", "--to", target)
+        assert (result.exit_code, result.stderr) == (0, "FAIL: tool_success all == 1 in q0\n"), target
+    assert invoke(export, "last", "--to", "-", "-f", "markdown").stderr == "FAIL: tool_success all == 1 in q0\n"
+    assert invoke(export, "last", "--to", "scores.csv").stderr == ""

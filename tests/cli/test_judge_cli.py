@@ -378,7 +378,7 @@ def test_the_spend_cap_holds_for_all_stages_of_a_run_until_decided(invoke: Any, 
         ("{judges: [{model: m, url: 'http://me:hush-hush@h'}]}", "nor in its judge's url"),
         ("{url: 'http://h', model: m, extra_body: {a: [{api_key: sk-1}]}}", "nor in its judge's extra_body"),
         ("judge-1", "judge must be a mapping of settings such as url and model; received 'judge-1'"),
-        ("{modle: judge-1}", "'modle' is no setting of the judge; did you mean 'model'?"),
+        ("{modle: judge-1}", "'modle' is not a setting of the judge; did you mean 'model'?"),
         ("{url: 5, model: m}", "url must be an http:// or https:// address"),
     ],
 )

@@ -285,3 +285,24 @@ def test_a_rubric_is_labeled_under_its_own_name_by_shares(invoke: Invoke) -> Non
     Path("grades.csv").write_text("id,label\nq0,0.4\nq1,1\nq2,0.2\n")
     assert invoke("import", "grades.csv", "--run", "last", "--rater", "ben").exit_code == 0
     assert sorted(label.value or 0.0 for label in kept_labels() if label.rater == "ben") == [0.2, 0.4, 1.0]
+
+
+def test_what_the_scorer_doubts_is_marked_after_the_answer_or_when_asked_for(invoke: Invoke) -> None:
+    with Store(DEFAULT_PATH) as store:
+        run_id = store.create_run("doubted", agentunit_version="1", settings={}).id
+        for position in range(2):
+            store.add_record(run_id, position, 0, record(position, "Open. It costs 9 €."), failed=False, elapsed_s=0.0)
+            claims = [{"text": "It costs 9 €.", "probability": 0.1, "doubtful": [{"start": 15, "end": 18}]}]
+            result = MetricResult(METRIC, 0.1, {"claims": claims})
+            store.add_scores(run_id, position, 0, {METRIC: Score(result, "ok", "local", "4", 0.0)})
+        store.set_status(run_id, "finished")
+    marked = "Open. It costs [?9 €?]."
+
+    def pages(lines: str) -> list[str]:
+        shown = invoke("label", run_id, "--rater", "ana", input=lines).stdout
+        return [line.strip() for line in shown.splitlines() if "Open. It costs" in line]
+
+    plain = "Open. It costs 9 €."
+    assert pages("d\nd\nq\n") == [plain, marked, plain]
+    # The next case is plain again; the one that was answered is marked when the rater comes back.
+    assert pages("d\ny\nb\nq\n") == [plain, marked, plain, marked]

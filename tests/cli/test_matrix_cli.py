@@ -2,8 +2,11 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -72,6 +75,47 @@ def test_a_run_goes_on_with_its_value(agentunit):
     assert agentunit("run", "suite.py", "--resume", "last", "--set", "model=bad").returncode == 2
 
 
+NEVER_DONE = """
+import threading
+
+def answer(query, model="none"):
+    if query == "3":
+        open("waiting", "w").close()
+        threading.Event().wait()
+    return query
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the signals of POSIX")
+@pytest.mark.parametrize(("name", "to_group"), [("SIGTERM", False), ("SIGHUP", True), ("SIGINT", True)])
+def test_the_run_of_a_variant_is_stopped_with_the_command(tmp_path: Path, name, to_group):
+    (tmp_path / "suite.py").write_text(SUITE.replace("gates=", "concurrency=1, gates="))
+    (tmp_path / "matrix_agent.py").write_text(NEVER_DONE)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "agentunit", "run", "suite.py", "--set=model=good,bad"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        while not (tmp_path / "waiting").exists():
+            assert process.poll() is None
+            time.sleep(0.01)
+        (os.killpg if to_group else os.kill)(process.pid, getattr(signal, name))
+        # It reads to the end of both streams, which come when the last process that writes to them has ended.
+        stdout, stderr = process.communicate(timeout=300)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    assert process.returncode == 130, stderr
+    assert "stopped: 3 cases are kept, 17 are open" in stderr
+    assert "Traceback" not in stderr
+    assert "model=bad" not in stderr
+    assert stdout == ""
+
+
 def test_what_is_wrong_for_every_value_is_said_once(agentunit):
     result = agentunit("run", "nowhere.py", "--set", "model=good,bad")
     assert result.returncode == 2
@@ -107,7 +151,8 @@ def test_the_last_word_of_a_matrix_is_its_exit_code(agentunit, tmp_path: Path):
     assert result.returncode == 1, result.stderr
     matrix = result.stdout.rpartition("Against the baseline")[2]
     last = next(line for line in reversed(result.stdout.splitlines()) if not line.startswith("next:"))
-    assert last.startswith("FAIL: model=a: exact_match >= 0.8; failed cases and scores: 20")
+    assert last.startswith("FAIL: model=a: exact_match >= 0.8 (no value in 20 records: no answer: ")
+    assert "; failed cases and scores: 20" in last
     assert "PASS" not in matrix
     assert "no gate says which matter" not in matrix
     as_json = agentunit("run", "suite.py", "--set", "model=a,b", "--json")

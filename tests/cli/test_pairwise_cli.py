@@ -89,7 +89,7 @@ def test_the_win_rate_is_shown_with_ties_and_places_and_decides_nothing(invoke: 
     assert row["low"] == pytest.approx(2 * said["low"] - 1)
     assert "win_rate asks a judge: question, both answers and expected output of 5 cases go to m at" in shown.stderr
     assert "about 10 calls" in shown.stderr
-    assert "the answer shown first won 6 of 10 decided questions, on 1 pair the place decided" in shown.stdout
+    assert "the answer shown first won 6 of 10 decided questions, on 1 pair the order decided" in shown.stdout
 
 
 def test_it_decides_where_it_is_named(invoke: Any) -> None:

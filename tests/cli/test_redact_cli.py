@@ -83,7 +83,7 @@ def test_the_mapping_is_written_on_request_for_its_owner_only(invoke):
     Path("secret.json").chmod(0o644)
     result = invoke("redact", "traces.jsonl", "--out", "out.jsonl", "--mapping", "secret.json")
     assert json.loads(Path("secret.json").read_text()) == {"<EMAIL_1>": "A@example.com"}
-    assert "secret.json tells who is who: it is a secret" in " ".join(result.stderr.split())
+    assert "secret.json maps each pseudonym to its value: keep it secret" in " ".join(result.stderr.split())
     if sys.platform != "win32":
         assert stat.S_IMODE(Path("secret.json").stat().st_mode) == 0o600
 
@@ -139,6 +139,9 @@ def test_a_check_writes_nothing_and_is_a_gate(invoke):
     assert invoke("redact", "clean.jsonl").exit_code == 2
     Path("broken.jsonl").write_text("{")
     assert invoke("redact", "--check", "broken.jsonl").exit_code == 3
+    Path("empty.jsonl").write_text("")
+    empty = invoke("redact", "--check", "empty.jsonl")
+    assert (empty.exit_code, empty.stderr) == (3, "no records: nothing was checked\n")
 
 
 def test_a_known_value_that_stays_is_named_and_fails(invoke):

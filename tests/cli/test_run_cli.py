@@ -570,7 +570,7 @@ def test_a_full_disk_while_scoring_says_what_is_kept_and_how_to_go_on(invoke, mo
     assert "disk is full; every case is recorded, the scores so far are kept" in result.stderr
     result = invoke("score", "last", "--metrics", "response_time")
     assert result.exit_code == 3
-    assert "disk is full; the scores so far are kept, and the same command goes on" in result.stderr
+    assert "disk is full; the scores so far are kept, and the same command continues" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -132,3 +132,38 @@ def test_a_recorded_run_can_be_converted_and_redacted_by_its_name(invoke):
     unknown = invoke("convert", "nowhere", "--out", "x.jsonl")
     assert unknown.exit_code == 3
     assert "no such file, and no such run" in unknown.stderr
+
+
+SLIPS = {
+    "case": {"id": "q1", "expected_ouput": "x", "contxt": ["x"], "mine": 1},
+    "outcome": {"output": "x", "sucess": True},
+}
+NAMED = [
+    "2 × field case.expected_ouput is not read; did you mean 'expected_output'?",
+    "2 × field case.contxt is not read; did you mean 'context'?",
+    "2 × field outcome.sucess is not read; did you mean 'success'?",
+]
+
+
+def test_misspelled_fields_of_records_are_named_once_with_how_many_have_them(invoke):
+    other = {"case": {"id": "q2", "context": ["x"], "contexts": 3, "expected_output": "x"}, "outcome": "x"}
+    lines = [json.dumps({**SLIPS, "case": {**SLIPS["case"], "id": each}}) for each in ("q1", "q3")]
+    Path("records.jsonl").write_text("\n".join([*lines, json.dumps(other)]))
+    for command in (
+        ["score", "records.jsonl", "-m", "contains"],
+        ["score", "records.jsonl", "-m", "contains", "--jobs", "2"],
+        ["doctor", "records.jsonl"],
+        ["gate", "records.jsonl", "-g", "cost <= 1"],
+        ["convert", "records.jsonl", "--out", "other.jsonl"],
+    ):
+        said = [line.strip() for line in invoke(*command).output.splitlines() if "did you mean" in line]
+        assert said == NAMED, command
+
+
+def test_misspelled_columns_and_fields_of_datasets_are_named(invoke):
+    Path("answers.csv").write_text("id,query,expected_ouput,level\nq1,Why?,Because.,3\n")
+    Path("records.jsonl").write_text('{"case": {"id": "q1", "query": "Why?"}, "outcome": "Because."}\n')
+    note = "note: field 'metadata.expected_ouput' (1 case) is not read; did you mean 'expected_output'?"
+    for command in (["doctor", "answers.csv"], ["score", "records.jsonl", "--expected", "answers.csv"]):
+        result = invoke(*command)
+        assert [line for line in result.stderr.splitlines() if "not read" in line] == [note], command

@@ -77,6 +77,14 @@ def test_json_and_out_hold_the_same_ranks(invoke, tmp_path):
     assert data["unranked"][0]["n_runs"] == 1
 
 
+def test_json_lists_every_ranked_run_and_the_text_ten(invoke, tmp_path):
+    write(tmp_path / "runs.jsonl", [record(f"a/trial-{number}", *[7] * (number > 0)) for number in range(14)])
+    data = json.loads(invoke("score", "runs.jsonl", "--suspects", "--json").stdout)
+    assert (data["n_ranked"], len(data["runs"])) == (14, 14)
+    text = " ".join(invoke("score", "runs.jsonl", "--suspects").stdout.split())
+    assert "and 4 more (--all shows them)" in text
+
+
 ODD_IDS = [
     "-7",
     "two  spaces",
@@ -161,7 +169,7 @@ def test_a_run_of_the_store_is_ranked_by_its_repeats(invoke, tmp_path):
     result = invoke("score", "desk", "--suspects", "--store", "agentunit.db", "--json")
     assert result.exit_code == 0, result.output
     data = json.loads(result.stdout)
-    assert next((each["repeat"], each["suspicion"]) for each in data["runs"]) == (0, 1.0)
+    assert next((each["repeat"], each["difference"], each["suspicion"]) for each in data["runs"]) == (0, 1.0, 0.75)
     assert data["next"] == [f"agentunit show {header.id} a --repeat 1 --store agentunit.db"]
 
 

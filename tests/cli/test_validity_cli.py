@@ -185,7 +185,7 @@ def test_words_and_grades_do_not_mix(invoke):
     assert report["agreements"][0]["statistic"] == "Spearman"
 
 
-def test_an_id_labelled_twice_counts_once(invoke):
+def test_an_id_labeled_twice_counts_once(invoke):
     labels = write("mine.csv", "id,label", *(f"q{i},{i % 2}" for i in range(20)), "q3,0", ",1")
     code, report = run_json(invoke, write_runs(), "--labels", labels, "-m", "answer_correctness")
     assert code == 3

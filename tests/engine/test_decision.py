@@ -3,8 +3,9 @@ from __future__ import annotations
 import pytest
 
 from agentunit.core.results import MetricSummary, RunSummary, Unscored
+from agentunit.engine.compare import compare_runs
 from agentunit.engine.comparison import CaseChange, Comparison, MetricComparison
-from agentunit.engine.decision import decide, decide_comparison, decide_run, decide_scoring, decide_tests
+from agentunit.engine.decision import count_unsure, decide, decide_comparison, decide_run, decide_scoring, decide_tests
 from agentunit.engine.gate_expressions import Gate
 from agentunit.engine.gates import GateVerdict
 from agentunit.engine.scored_run import ScoredRun
@@ -151,3 +152,24 @@ def test_many_and_long_case_ids_leave_the_headline_short():
     assert len(decision.headline) < 200
     assert decision.headline.endswith("and 497 more")
     assert "\n" not in decision.headline
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "expected"),
+    [
+        ([0.0, *[1.0] * 6], [1.0] * 7, "no case is worse, 1 better. {}"),
+        ([1.0] * 7, [0.0, *[1.0] * 6], "1 of 7 cases worse. {}"),
+        ([1.0] * 7, [1.0] * 7, None),
+        ([1.0] * 40, [0.0] * 20 + [1.0] * 20, None),
+    ],
+)
+def test_where_the_data_cannot_tell_the_way_out_is_named_and_true(before, now, expected):
+    old, new = (run_of(values=values) for values in (before, now))
+    for run in (old, new):
+        run.metrics = {"tool_success": run.metrics["m"]}
+    decision = decide_comparison(compare_runs(new, old, gates=["tool_success all == 1"]))
+    how = "More cases would tell; --unsure by-case decides by these cases alone (exit code 0)"
+    assert decision.way_out == (expected and expected.format(how))
+    if expected is not None:
+        assert (decision.exit_code, count_unsure(decision, "by-case").exit_code) == (4, 0)
+        assert count_unsure(decision, "by-case").way_out is None

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import subprocess
+import sys
 import threading
 from functools import partial
+from multiprocessing import active_children, get_all_start_methods, get_context
+from multiprocessing.util import register_after_fork
 from pathlib import Path
 from typing import Any
 
@@ -177,3 +182,121 @@ def test_beside_threads_of_other_code_workers_are_not_forked(tmp_path):
         configure_media_root(None)
         ended.set()
         other.join()
+
+
+def _signaled(number: int) -> int:
+    os.kill(os.getpid(), number)
+    return number
+
+
+def _interrupt(number: int, frame: Any) -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.fixture
+def end_signals_interrupt():
+    numbers = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.signal(number, _interrupt) for number in numbers}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+posix_only = pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="Windows has other signals")
+
+
+@posix_only
+def test_what_the_whole_group_is_sent_is_the_parents_to_hear(capfd, end_signals_interrupt):
+    numbers = [signal.SIGHUP, signal.SIGINT] * 3
+    with WorkerPool(2, _signaled) as pool:
+        assert [result for _, result in pool.in_order(numbers)] == numbers
+    assert "Traceback" not in capfd.readouterr().err
+
+
+@posix_only
+def test_a_worker_that_a_polite_request_ends_is_replaced(capfd, end_signals_interrupt):
+    with WorkerPool(1, _signaled) as pool:
+        died = WorkerDied("signal 15 (SIGTERM)")
+        assert list(pool.in_order([signal.SIGTERM, signal.SIGHUP])) == [
+            (signal.SIGTERM, died),
+            (signal.SIGHUP, signal.SIGHUP),
+        ]
+    assert "Traceback" not in capfd.readouterr().err
+
+
+class _Hook:
+    """What a hook of multiprocessing belongs to."""
+
+    is_set = True
+
+
+@pytest.mark.skipif("fork" not in get_all_start_methods(), reason="nothing is forked here")
+@pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
+def test_a_signal_to_the_group_while_a_worker_starts_is_not_the_workers_to_hear(capfd, end_signals_interrupt):
+    hook = _Hook()
+
+    def strike(hook: _Hook) -> None:
+        for number in (signal.SIGHUP, signal.SIGINT) if hook.is_set else ():
+            os.kill(os.getpid(), number)
+
+    # Runs in the worker, after the fork and before anything of ours.
+    register_after_fork(hook, strike)
+    try:
+        with WorkerPool(2, abs) as pool:
+            # Whatever other tests have loaded into this process.
+            pool._context = get_context("fork")
+            assert list(pool.in_order([-1, -2, -3])) == [(-1, 1), (-2, 2), (-3, 3)]
+    finally:
+        hook.is_set = False
+    assert "Traceback" not in capfd.readouterr().err
+
+
+@posix_only
+def test_a_worker_that_is_being_started_when_ctrl_c_comes_is_ended(monkeypatch, end_signals_interrupt):
+    pool = WorkerPool(1, abs)
+    start = pool._context.Process.start
+
+    def start_and_strike(process: Any) -> None:
+        start(process)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(pool._context.Process, "start", start_and_strike)
+    with pytest.raises(KeyboardInterrupt), pool:
+        list(pool.in_order([-1]))
+    assert not [each for each in active_children() if each.name == "agentunit-worker"]
+
+
+STRUCK_WHILE_SPAWNED = """
+import os, signal, sys, threading
+from agentunit.engine.parallel.pool import WorkerPool
+
+def interrupt(number, frame):
+    raise KeyboardInterrupt
+
+if __name__ == "__main__":
+    for number in (signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, interrupt)
+    threading.Thread(target=threading.Event().wait, daemon=True).start()
+    with WorkerPool(1, abs) as pool:
+        start, started = pool._context.Process.start, []
+
+        def start_and_strike(process):
+            start(process)
+            started.append(process.pid)
+            # Its Python is not there yet.
+            os.kill(process.pid, signal.SIGINT)
+            os.kill(process.pid, signal.SIGHUP)
+
+        pool._context.Process.start = start_and_strike
+        assert pool._context.get_start_method() == "spawn"
+        assert list(pool.in_order([-1, -2])) == [(-1, 1), (-2, 2)]
+        assert len(started) == 1, "a worker died of it"
+        assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+"""
+
+
+@posix_only
+def test_nor_is_it_while_the_python_of_a_worker_starts(tmp_path):
+    (tmp_path / "struck.py").write_text(STRUCK_WHILE_SPAWNED)
+    done = subprocess.run([sys.executable, tmp_path / "struck.py"], capture_output=True, text=True, timeout=300)
+    assert (done.returncode, done.stderr) == (0, "")

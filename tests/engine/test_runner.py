@@ -429,8 +429,8 @@ def test_an_agent_that_ends_the_loop_or_its_tasks_fails_its_own_case_only(store:
     recording, run_id = run(suite, store)
     assert (recording.n_done, recording.n_failed) == (8, 3)
     errors = {each.case_id: each.record.outcome.error for each in store.records(run_id, failed=True)}
-    assert "the agent cancelled the task it runs in" in errors["q1"]
-    assert "the agent cancelled the tasks of the run's event loop" in errors["q2"]
+    assert "the agent canceled the task it runs in" in errors["q1"]
+    assert "the agent canceled the tasks of the run's event loop" in errors["q2"]
     assert "the agent stopped the run's event loop" in errors["q3"]
     again, _ = run(suite, store, resume=run_id, retry_failed=True)
     assert (again.n_done, again.n_failed) == (3, 3)

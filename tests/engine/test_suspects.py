@@ -50,11 +50,29 @@ def test_the_run_that_does_not_make_the_change_of_its_peers_is_first_and_says_so
     same = [call("find_order", id=7), call("cancel_order", id=7)]
     report = ranked([*(run("a", *same) for _ in range(5)), run("a", call("find_order", id=7))])
     first = report.runs[0]
-    assert (first.case_id, first.repeat, first.suspicion, first.n_peers) == ("a", 5, 1.0, 5)
+    assert (first.case_id, first.repeat, first.difference, first.n_peers) == ("a", 5, 1.0, 5)
     assert lines(first)[0] == "5 of 5 peers called `cancel_order(id=7)`, this one did not call `cancel_order`"
     assert len(lines(first)) == 1
-    assert [each.suspicion for each in report.runs[1:]] == [0.2] * 5
+    assert [each.difference for each in report.runs[1:]] == [0.2] * 5
+    assert first.task_difference == pytest.approx(2 / 6, abs=1e-4)
+    assert first.suspicion == pytest.approx((1 + 2 / 6) / 2, abs=1e-4)
     assert [each.case_id for each in report.suspects] == ["a"]
+
+
+def test_runs_of_a_task_that_all_do_something_else_come_before_one_that_stands_alone():
+    split = [run("split", call("cancel_order", id=number)) for number in range(4)]
+    agreed = [run("agreed", call("cancel_order", id=7)) for _ in range(3)]
+    report = ranked([*agreed, run("agreed", call("cancel_order", id=8)), *split])
+    assert [(each.case_id, each.suspicion) for each in report.runs[:5]] == [("split", 1.0)] * 4 + [("agreed", 0.75)]
+    assert {each.difference for each in report.runs[:5]} == {1.0}
+    assert len(report.suspects) == 5
+
+
+def test_a_run_that_raised_is_not_thought_to_be_the_only_right_one():
+    split = [run("split", call("cancel_order", id=number)) for number in (1, 2, 3)]
+    agreed = [run("agreed", call("cancel_order", id=7)) for _ in range(3)]
+    report = ranked([*agreed, run("agreed", error="KeyError: 'ORDER'", answer=None), *split])
+    assert (report.runs[0].case_id, report.runs[0].suspicion) == ("agreed", 1.0)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from agentunit.engine.validity import (
     LabelJoin,
     ScoredRow,
     measure_agreement,
-    score_labelled,
+    score_labeled,
     threshold_for,
     verdict_of,
 )
@@ -232,7 +232,7 @@ class TwoBackends:
 
 
 def test_labels_stay_with_their_records():
-    labelled = [
+    labeled = [
         (record("a", "1"), Label(1.0, "g")),
         InputError("runs.jsonl", 2, "not JSON"),
         ("no record at all", Label(0.25)),
@@ -240,7 +240,7 @@ def test_labels_stay_with_their_records():
         (record("c", "12"), Label(0.75)),
         (record("d", "1234"), Label(0.125)),
     ]
-    scored = score_labelled(labelled, [TwoBackends()], batch_size=2)
+    scored = score_labeled(labeled, [TwoBackends()], batch_size=2)
     assert scored.rows == {
         ("two_backends", "short"): [ScoredRow(1.0, 1.0, "g"), ScoredRow(0.75, 2.0)],
         ("two_backends", "long"): [ScoredRow(0.125, 4.0)],
@@ -254,10 +254,10 @@ def test_labels_stay_with_their_records():
 
 
 def test_agreements_follow_each_metrics_direction():
-    labelled = [(record(f"q{i}", "4" if i % 2 else "5"), Label(float(i % 2))) for i in range(20)]
-    for labelled_record, _ in labelled:
-        labelled_record.case.context = ["4"]
-    scored = score_labelled(labelled, ["hallucination_rate", "faithfulness"])
+    labeled = [(record(f"q{i}", "4" if i % 2 else "5"), Label(float(i % 2))) for i in range(20)]
+    for labeled_record, _ in labeled:
+        labeled_record.case.context = ["4"]
+    scored = score_labeled(labeled, ["hallucination_rate", "faithfulness"])
     found = scored.agreements()
     assert [each.metric for each in found] == ["hallucination_rate", "faithfulness"]
     assert [each.value for each in found] == [1.0, 1.0]

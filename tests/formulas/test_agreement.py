@@ -167,14 +167,14 @@ def test_perfect_order_is_exactly_one_on_many_rows():
 # Bootstrap of a statistic
 
 
-def labelled_sample(n, seed=0):
+def labeled_sample(n, seed=0):
     source = random.Random(seed)
     labels = [source.random() < 0.4 for _ in range(n)]
     return labels, [round(source.gauss(label, 1.5), 1) for label in labels]
 
 
 def test_bootstrap_covers_the_estimate_with_the_width_theory_gives():
-    labels, scores = labelled_sample(600)
+    labels, scores = labeled_sample(600)
     value, interval = auroc(labels, scores), auroc_interval(labels, scores)
     assert interval.low < value < interval.high
     # Hanley and McNeil's standard error from the value and the class sizes; it assumes exponential scores,
@@ -199,7 +199,7 @@ def test_fast_auroc_interval_equals_the_general_one(rows, grouped, seed):
 
 
 def test_fast_auroc_interval_equals_the_general_one_by_default():
-    labels, scores = labelled_sample(60)
+    labels, scores = labeled_sample(60)
     assert auroc_interval(labels, scores) == bootstrap_statistic_interval(auroc, (labels, scores))
 
 
@@ -250,7 +250,7 @@ def test_copies_of_a_row_add_no_certainty_when_grouped():
 
 
 def test_the_seed_alone_decides():
-    labels, scores = labelled_sample(80)
+    labels, scores = labeled_sample(80)
     state = random.getstate()
     assert auroc_interval(labels, scores, seed=1) == auroc_interval(labels, scores, seed=1)
     assert auroc_interval(labels, scores, seed=1) != auroc_interval(labels, scores, seed=2)

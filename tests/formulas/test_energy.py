@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentunit.formulas.sustainability import counter_increase, modelled_cpu_energy, threshold_score, trapezoid
+from agentunit.formulas.sustainability import counter_increase, modeled_cpu_energy, threshold_score, trapezoid
 
 AMOUNTS = st.floats(min_value=0.0, max_value=1e6)
 
@@ -66,11 +66,11 @@ def test_power_over_time(before: float, after: float, elapsed: float, expected: 
 
 @given(AMOUNTS, AMOUNTS)
 def test_modelled_energy_is_within_its_range_and_adds_up(one_s: float, other_s: float) -> None:
-    one, both = modelled_cpu_energy(one_s), modelled_cpu_energy(one_s + other_s)
+    one, both = modeled_cpu_energy(one_s), modeled_cpu_energy(one_s + other_s)
     assert one.low_j <= one.value_j <= one.high_j
-    assert both.value_j == pytest.approx(one.value_j + modelled_cpu_energy(other_s).value_j)
+    assert both.value_j == pytest.approx(one.value_j + modeled_cpu_energy(other_s).value_j)
 
 
 def test_negative_cpu_time_is_refused() -> None:
-    with pytest.raises(ValueError, match="modelled_cpu_energy: busy_cpu_s must be a finite number of 0 or more"):
-        modelled_cpu_energy(-0.1)
+    with pytest.raises(ValueError, match="modeled_cpu_energy: busy_cpu_s must be a finite number of 0 or more"):
+        modeled_cpu_energy(-0.1)

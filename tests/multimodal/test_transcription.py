@@ -152,7 +152,7 @@ def test_relative_paths_start_at_the_root_and_stay_there(recording: Path, tmp_pa
     assert evaluate(metric, None, "ten", audio_path="speech.wav").value == 1.0
     for outside in ("../secret.wav", str(tmp_path / "secret.wav"), "link.wav"):
         result = evaluate(metric, None, "ten", audio_path=outside)
-        assert "lies outside of the allowed folder" in result.detail["reason"]
+        assert "is outside of the allowed folder" in result.detail["reason"]
 
 
 def test_a_recognizer_that_fails_fails_one_case(recording: Path) -> None:

@@ -139,7 +139,7 @@ def test_outside_of_the_root_nothing_is_read(tiny_clip: CachedEncoder, tmp_path:
     (tmp_path / "root").mkdir()
     (tmp_path / "clip.mp4").write_bytes(CLIP)
     metric = VideoResponseRelevanceMetric(encoder=tiny_clip, media_root=tmp_path / "root")
-    assert "lies outside of the allowed folder" in asked(metric, "a red circle", "../clip.mp4").detail["reason"]
+    assert "is outside of the allowed folder" in asked(metric, "a red circle", "../clip.mp4").detail["reason"]
 
 
 def test_large_frames_are_made_smaller_before_they_wait() -> None:

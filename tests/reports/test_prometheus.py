@@ -10,9 +10,13 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from agentunit.cli.main import cli
+from agentunit.engine.following.follower import Follower
 from agentunit.engine.following.series import SeriesKey, new_series
 from agentunit.engine.following.state import SeriesRow, Snapshot
+from agentunit.formulas.drift import BASELINE_SIZE
 from agentunit.metrics.base import MetricInfo
 from agentunit.reports.prometheus import FAMILIES, MetricsServer, exported_names, prometheus_text
 from agentunit.reports.reported_run import Mask
@@ -65,17 +69,67 @@ def test_personal_data_in_slices_is_masked():
     assert "<EMAIL_1>" in text
 
 
-def test_the_dashboard_asks_for_metrics_that_are_exported():
+def queries_of_the_dashboard() -> list[str]:
     board = json.loads(DASHBOARD.read_text(encoding="utf-8"))
     queries = [target["expr"] for panel in board["panels"] for target in panel["targets"]]
     queries += [each["expr"] for each in board["annotations"]["list"]]
-    queries += [each["query"]["query"] for each in board["templating"]["list"] if isinstance(each["query"], dict)]
-    asked = {name for query in queries for name in re.findall(r"agentunit_\w+", query)}
+    return queries + [each["query"]["query"] for each in board["templating"]["list"] if isinstance(each["query"], dict)]
+
+
+def test_the_dashboard_asks_for_metrics_that_are_exported():
+    board = json.loads(DASHBOARD.read_text(encoding="utf-8"))
+    asked = {name for query in queries_of_the_dashboard() for name in re.findall(r"agentunit_\w+", query)}
     assert asked <= set(exported_names())
     assert {name.removesuffix("_bucket") for name in asked} == set(FAMILIES)
-    labels = {label for query in queries for label in re.findall(r"(\w+)(?:=~|!=|!~|=)\"", query)}
-    assert labels <= {"metric", "backend", "status", "kind", "slice", "window", "result", "le"}
     assert len({panel["id"] for panel in board["panels"]}) == len(board["panels"])
+
+
+def test_every_query_of_the_dashboard_finds_series_on_the_endpoint_of_a_followed_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    served = []
+
+    class Kept(MetricsServer):
+        def stop(self):
+            with urllib.request.urlopen(self.address, timeout=10) as answer:
+                served.append(answer.read().decode())
+            super().stop()
+
+    monkeypatch.setattr("agentunit.cli.following.MetricsServer", Kept)
+    # All in one hour, which goes on.
+    hour = 472_222
+    monkeypatch.setattr(Follower, "_hour", lambda self: hour)
+    with open("traces.jsonl", "w", encoding="utf-8") as lines:
+        for number in range(BASELINE_SIZE + 400):
+            status = "success" if number < BASELINE_SIZE else "error"
+            call = {"type": "tool_call", "payload": {"name": "find", "status": status}}
+            call["timestamp"] = 3600.0 * hour + number
+            case = {"id": f"case-{number}", "metadata": {"kind": "ab"[number % 2]}}
+            trace = {"events": [call], "metadata": {"trace_id": str(number)}}
+            print(json.dumps({"v": 1, "case": case, "trace": trace, "outcome": {"success": True}}), file=lines)
+    command = ["score", "traces.jsonl", "--once", "--metrics", "tool_success,cost", "--by", "metadata.kind"]
+    options = ["--prometheus", "0", "--on-alert", "cat", "--store", "runs.db"]
+    result = CliRunner().invoke(cli, [*command, *options])
+    assert result.exit_code == 1, result.output
+    series = [(name, dict(re.findall(rf'({_NAME})="([^"]*)"', labels)))
+              for name, labels in re.findall(rf"^({_NAME})(?:\{{(.*)\}})? \S+$", served[-1], re.M)]  # fmt: skip
+    for query in queries_of_the_dashboard():
+        for name, matchers in re.findall(r"(agentunit_\w+)(?:\{([^}]*)\})?", query):
+            wanted = re.findall(r'(\w+)(=~|!=|=)"([^"]*)"', matchers)
+            found = [labels for own, labels in series if own == name and _fits(labels, wanted)]
+            assert found, f"{query}: the endpoint has no {name} with {wanted}"
+        for grouped in re.findall(r"by \(([^)]*)\)", query):
+            name = re.findall(r"agentunit_\w+", query)[0]
+            own = next(labels for each, labels in series if each == name)
+            assert {label.strip() for label in grouped.split(",")} <= own.keys(), query
+
+
+def _fits(labels: dict[str, str], wanted: list[tuple[str, str, str]]) -> bool:
+    """As Prometheus matches, with every choice of a variable."""
+    for label, sign, value in wanted:
+        own, pattern = labels.get(label), ".*" if value.startswith("$") else value
+        if own is None or not {"=": own == value, "!=": own != value, "=~": re.fullmatch(pattern, own)}[sign]:
+            return False
+    return True
 
 
 def test_the_server_answers_and_ends():

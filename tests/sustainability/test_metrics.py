@@ -71,7 +71,7 @@ def test_what_the_agent_recorded_goes_before_what_was_measured() -> None:
 
 def test_shared_figures_say_so() -> None:
     detail = evaluated(EnergyMetric(), {"resource_use": {**MEASURED, "shared": True}}).detail
-    assert "cannot be told apart" in detail["shared"]
+    assert "cannot be separated" in detail["shared"]
 
 
 @pytest.mark.usefixtures("estimates")

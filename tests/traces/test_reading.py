@@ -121,9 +121,7 @@ def test_the_roots_session_counts_when_spans_disagree(tmp_path: Path) -> None:
     (tmp_path / "spans.json").write_bytes(otlp(inner, agent(session__id="outer")))
     (record,), _, files = read(tmp_path / "spans.json", group_by="session")
     assert record.case.id == "outer"
-    assert list(files.notes.problems) == [
-        "spans of one trace name different sessions: the root's, else the first, counts"
-    ]
+    assert list(files.notes.problems) == ["spans of one trace name different sessions: the root's or the first counts"]
 
 
 @pytest.mark.parametrize("share", [0.1, 0.35, 0.6, 0.9, 0.999])

@@ -278,11 +278,11 @@ def test_a_run_that_is_going_on_is_not_called_wrong(store_path, runs, client):
         with store.recording(going):
             page = client.get(f"/api/runs/{going}")
             assert (page["decision"]["verdict"], page["decision"]["reasons"]) == (None, [])
-            assert page["line"]["headline"] == "The run is going on; nothing is scored yet."
+            assert page["line"]["headline"] == "The run is still going; nothing is scored yet."
             record = Record(DatasetCase("q", "?", "x"), TraceLog(), "y")
             store.add_record(going, 0, 0, record, failed=False, elapsed_s=1.0)
             store.add_scores(going, 0, 0, {"exact_match": Score(MetricResult("exact_match", 0.0), "ok", "exact", "1")})
-            assert "by now: FAIL" in client.get(f"/api/runs/{going}")["decision"]["headline"]
+            assert "so far: FAIL" in client.get(f"/api/runs/{going}")["decision"]["headline"]
         store.set_status(going, "finished")
     assert client.get(f"/api/runs/{going}")["decision"]["verdict"] == "fail"
 

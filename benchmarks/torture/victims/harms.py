@@ -9,6 +9,7 @@ import asyncio
 import builtins
 import ctypes
 import gc
+import multiprocessing
 import os
 import resource
 import signal
@@ -124,6 +125,22 @@ def fork_storm(trace):
         if os.fork() == 0:
             time.sleep(_FOR_EVER_S)
             os._exit(0)
+    return "right"
+
+
+@harm
+def ends_a_process_that_it_forked(trace):
+    ours, theirs = os.pipe()
+
+    def stay():
+        os.write(theirs, b"x")
+        time.sleep(_FOR_EVER_S)
+
+    child = multiprocessing.get_context("fork").Process(target=stay, daemon=True)
+    child.start()
+    os.read(ours, 1)
+    child.terminate()
+    child.join()
     return "right"
 
 

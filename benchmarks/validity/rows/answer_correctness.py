@@ -21,7 +21,7 @@ BASELINES = (EXACT_MATCH, TOKEN_F1, CONTAINMENT, ALWAYS_GOOD)
 # Every system's answers to some 200 questions.
 MOST_ROWS = 1000
 _SEEN = (
-    "‡ These rows were in the backend's training: the figure says how well it learned, and is no trust figure. "
+    "‡ These rows were in the backend's training: the figure says how well it learned, and is not a trust figure. "
     "The column of rows left out of training counts, where there is one."
 )
 _ANSWERS_OF = ", answers of "

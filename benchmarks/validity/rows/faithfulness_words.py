@@ -31,7 +31,7 @@ CANNOT = {
         "every word is familiar."
     ),
     "local": (
-        "The local model is no proof for a single answer: of two answers it often prefers the wrong one, most of all "
+        "The local model cannot be trusted on one answer: of two answers it often prefers the wrong one, most of all "
         "where one small detail of a fluent summary is false (SummEdits, FaithBench). It knows nothing of the world "
         "beyond the context, and reads English. Large judges do better where they may be used."
     ),

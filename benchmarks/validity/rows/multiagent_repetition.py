@@ -38,7 +38,7 @@ def measure(data: LabelledData) -> Family:
         title="Step repetition",
         measured=(
             "People read runs of two systems (AG2 on mathematics, HyperAgent on repairing code; MAST) and marked which "
-            "ways of failing they saw. A good score is low where they saw steps repeated, or work begun anew."
+            "ways of failing they saw. A good score is low where they saw steps repeated, or work begun again."
         ),
         can=(
             "`step_repetition` counts what it says: steps that share most of their words with an earlier one of the "

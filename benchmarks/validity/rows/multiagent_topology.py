@@ -48,7 +48,7 @@ def measure(data: LabelledData) -> Family:
         measured=(
             f"{len(records)} runs of MARBLE (research teams) state who wrote to whom, and by the name of the run "
             "whether the team was set up as a star, a chain, a tree or a graph. The stated links were hidden and "
-            "derived anew from the messages: with their receivers, and from nothing but the order of the speakers. A "
+            "derived again from the messages: with their receivers, and from nothing but the order of the speakers. A "
             "link is a pair of agents, whatever the direction."
         ),
         can=(

@@ -78,13 +78,13 @@ def measure(data: LabelledData) -> Family:
         ),
         can=(
             "Numbers in the usual forms are found most of the time; how often, the table says type by type. A bare run "
-            "of digits counts when it passes its check (a card's last digit) or stands after its word. `redact` masks "
+            "of digits counts when it passes its check (a card's last digit) or follows its word. `redact` masks "
             "with the same detector."
         ),
         cannot=(
-            "Names and postal addresses without a clue beside them are missed, more so names that are unusual in "
+            "Names and postal addresses without a clue next to them are missed, more so names that are unusual in "
             "English or plain words as well. All sentences are generated from templates: your own texts may differ. A "
-            "clean score is no proof that nothing leaked."
+            "clean score does not prove that nothing leaked."
         ),
         baselines=(),
         headline=headline,
@@ -125,7 +125,7 @@ def _trust(headline: Sequence[Figure], fresh: LabelledTexts) -> list[TrustFigure
 def _remarks(peers: dict[str, Recorded], missing: Sequence[str]) -> list[str]:
     remarks = [
         "*plain patterns* (baseline): one regular expression each for e-mail, social security, 16-digit card and "
-        "10-digit telephone numbers, and pairs of capitalised words for names.",
+        "10-digit telephone numbers, and pairs of capitalized words for names.",
         "Texts made from one template, or about one task, are resampled together.",
     ]
     for name, recorded in peers.items():

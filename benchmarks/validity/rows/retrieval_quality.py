@@ -9,7 +9,7 @@ from agentunit.core.case import DatasetCase
 from agentunit.core.records import Record
 from agentunit.core.trace import TraceLog
 from agentunit.datasets.labels import Label
-from agentunit.engine.validity import score_labelled
+from agentunit.engine.validity import score_labeled
 from agentunit.metrics.builtin import RetrievalQualityMetric
 from benchmarks.validity.baselines import ANSWER_WORDS_IN_CONTEXT, QUESTION_WORDS_IN_CONTEXT
 from benchmarks.validity.data import LabelledData
@@ -22,7 +22,7 @@ from benchmarks.validity.sampling import sampled
 KEY = "retrieval_quality"
 BASELINES = (QUESTION_WORDS_IN_CONTEXT, ANSWER_WORDS_IN_CONTEXT)
 OUTSIDE_MEAN = {
-    "rgb_en_fact": "a passage counts as relevant when the answer's words stand in it, not because people said so"
+    "rgb_en_fact": "a passage counts as relevant when the answer's words are in it, not because people said so"
 }
 MOST_ROWS = 200
 
@@ -72,7 +72,7 @@ def measure(data: LabelledData) -> Family:
         measured=(
             "People judged whether a retrieved document is relevant to the question (ARES, on product documentation), "
             "or marked the passage that answers it, and the others only look alike (MS MARCO with hard negatives; "
-            "news questions of RGB, where the right answer stands in for the agent's)."
+            "news questions of RGB, where the right answer is used as the agent's)."
         ),
         can=" ".join(text for backend, text in CAN.items() if backend in measured),
         cannot=" ".join(text for backend, text in CANNOT.items() if backend in measured),
@@ -138,5 +138,5 @@ def _unscored_sets(sets: Mapping[str, Sequence[LabelledCase]]) -> list[str]:
         f"`{name}`: {entry.n_cases} of {len(sets[name])} rows were not scored ({entry.reason}). A backend that judges "
         "a passage by the question alone could be measured on them."
         for name in sorted(sets)
-        for entry in score_labelled(sets[name], [metric]).summary.unscored
+        for entry in score_labeled(sets[name], [metric]).summary.unscored
     ]

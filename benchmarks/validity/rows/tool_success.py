@@ -70,7 +70,7 @@ def measure(data: LabelledData) -> Family:
         remarks=(
             "Runs of one task are resampled together. Runs without tool calls are left out of `tool_success`, which "
             "judges them by their outcome, and of `tool_trajectory` where their task lists none.",
-            "The trust column of tables goes on saying *exact*: that is about the count, this page about the reward.",
+            "The trust column of tables still says *exact*: that is about the count, this page about the reward.",
         ),
         unit="runs",
     )

@@ -168,7 +168,7 @@ class AsyncCalls:
             elif task.cancelled() and call.failure is None:
                 place = _place_stopped(run)
                 where = f" ({place})" if place else ""
-                call.fail("raised", f"CancelledError: the agent cancelled the task it runs in{where}")
+                call.fail("raised", f"CancelledError: the agent canceled the task it runs in{where}")
             elif call.failure is None and (error := task.exception()) is not None:
                 call.raised(error)
         except BaseException:

@@ -203,7 +203,7 @@ def protect(task: asyncio.Task[Any], owner: GuardedRun | None) -> None:
     def guarded(msg: Any = None) -> bool:
         run = current_run.get()
         if run is not None and run is not owner:
-            run.refuse("the agent cancelled the tasks of the run's event loop, which are not its own")
+            run.refuse("the agent canceled the tasks of the run's event loop, which are not its own")
         return cancel() if msg is None else cancel(msg)
 
     task.cancel = guarded  # type: ignore[method-assign]

@@ -146,5 +146,5 @@ class AlertSender:
             if problem is None:
                 self._settled.put(alert.number)
             else:
-                told = f"{self.target.shown} could not be told of alert {alert.number}: {problem}"
-                self._report(f"{told}; the next start tries again")
+                failed = f"alert {alert.number} could not be delivered to {self.target.shown}: {problem}"
+                self._report(f"{failed}; the next start tries again")

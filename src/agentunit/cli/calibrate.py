@@ -45,7 +45,7 @@ def calibrate_run(
 ) -> None:
     """Learn from the labels of a run, write the file, and print how well it agrees with labels not shown."""
     if "calibration" not in ([each.name for each in fields(metric)] if is_dataclass(metric) else ()):
-        raise click.UsageError(f"{metric.name} cannot be calibrated: it is exact, or no score from 0 to 1")
+        raise click.UsageError(f"{metric.name} cannot be calibrated: it is exact, or not a score from 0 to 1")
     if getattr(metric, "current_backend", "") == LEXICAL:
         raise click.UsageError(f"{metric.name} is scored without a model here: name a judge, or --backend local")
     if os.path.isdir(target):

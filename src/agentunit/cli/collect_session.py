@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from agentunit.engine.end_signals import END_SIGNALS, heard_by
 from agentunit.reports.printable import printable, printable_line
 from agentunit.traces.collector.forward import Forwarder
 from agentunit.traces.collector.receiver import Receiver
@@ -36,7 +37,10 @@ _MANY = 1000
 
 
 class Screen:
-    """One line rewritten in place on a terminal; without one, a line now and then when something has changed."""
+    """One line rewritten in place on a terminal; without one, a line now and then when something has changed.
+
+    A terminal may be closed, or a reader gone, before the collector has written what it received.
+    """
 
     def __init__(self) -> None:
         self._live = sys.stderr.isatty()
@@ -49,7 +53,7 @@ class Screen:
         now = time.monotonic()
         if status == self._shown or (not self._live and now < self._next_at):
             return
-        with self._lock:
+        with self._lock, suppress(OSError):
             if self._live:
                 # In a narrower terminal the line would wrap, and the next one could not take its place.
                 width = os.get_terminal_size(sys.stderr.fileno()).columns or _USUAL_WIDTH
@@ -63,12 +67,12 @@ class Screen:
     def print_line(self, line: str) -> None:
         """Print a line that stays."""
         self.clear()
-        with self._lock:
+        with self._lock, suppress(OSError):
             click.echo(printable_line(line, 1000), err=True)
 
     def clear(self) -> None:
         """Remove the status line."""
-        with self._lock:
+        with self._lock, suppress(OSError):
             if self._live and self._shown is not None:
                 click.echo("\r\x1b[K", nl=False, err=True)
                 self._shown = None
@@ -83,7 +87,7 @@ class Stop:
 
 @contextmanager
 def stop_signals() -> Iterator[Stop]:
-    """What the first Ctrl-C or SIGTERM asks for. The second ends it where it stands; more do nothing.
+    """What the first Ctrl-C, SIGTERM or closed terminal asks for. The second ends it where it stands; more do nothing.
 
     Another exception while the command cleans up after the second would leave it half done.
     """
@@ -91,17 +95,13 @@ def stop_signals() -> Iterator[Stop]:
 
     def on_signal(number: int, frame: object) -> None:
         if stop.is_asked:
-            for each in before:
+            for each in END_SIGNALS:
                 signal.signal(each, signal.SIG_IGN)
             raise KeyboardInterrupt
         stop.is_asked = True
 
-    before = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
+    with heard_by(on_signal):
         yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 class Session(NamedTuple):

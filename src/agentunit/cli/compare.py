@@ -14,6 +14,7 @@ from agentunit.cli.options import all_rows_option, by_option, json_option, show_
 from agentunit.cli.pairwise import JudgedPairs, ask_about_pairs, pairwise_option
 from agentunit.cli.references import load_run, next_command, sliced_as_asked
 from agentunit.cli.streams import remember_exit_code
+from agentunit.cli.taken_in import run_or_traces
 from agentunit.engine.compare import DEFAULT_ALPHA, compare_runs
 from agentunit.engine.comparison import Comparison, labels_of
 from agentunit.engine.decision import Decision, Unsure, count_unsure, decide_comparison, strictest
@@ -53,7 +54,7 @@ def comparison_options(metrics_help: str) -> Callable[[_Command], _Command]:
             "Default: 0.05 for scores, 10% for quantities.",
         ),
         click.option(
-            "--alpha", type=float, default=DEFAULT_ALPHA, show_default=True, help="Chance of a false alarm allowed."
+            "--alpha", type=float, default=DEFAULT_ALPHA, show_default=True, help="The allowed chance of a false alarm."
         ),
     )
 
@@ -105,9 +106,10 @@ def compare(
 ) -> None:
     """Compare runs with an earlier one, over the cases that both have: the old run first, then the new ones.
 
-    BASE and NEW are ids, beginnings of one, names, 'last', 'last~1', exported files or score tables (.parquet). First
-    come the cases that fail now, are fixed, worse or better, with both answers. Then the metrics: differences are
-    NEW − BASE, and each is tested in the direction that is worse for it. Several new runs are shown in one table, each
+    BASE and NEW are ids, beginnings of one, names, 'last', 'last~1', exported files or score tables (.parquet); a file
+    or folder of traces becomes a run first, scored by the standard set. First come the cases that fail now, are fixed,
+    worse or better, with both answers. Then the metrics: differences are NEW − BASE, and each is tested in the
+    direction that is worse for it. Several new runs are shown in one table, each
     against BASE; the allowed chance of a false alarm is shared among them.
 
     \b
@@ -122,6 +124,7 @@ def compare(
     """
     if len(references) < 2:
         raise click.UsageError("name at least two runs: the old one first")
+    references = tuple(run_or_traces(reference, store_path) for reference in references)
     old, *new = (load_run(reference, store_path) for reference in references)
     mask = Mask(show_all=show_personal_data)
     base, *labels = labels_of([run.header for run in (old, *new)])

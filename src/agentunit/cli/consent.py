@@ -55,7 +55,7 @@ def _cases(sending: Sending) -> str:
 
 def _costs(sending: Sending) -> str:
     if sending.n_calls is None or sending.n_tokens is None:
-        amount = "how many calls that takes is not known beforehand"
+        amount = "the number of calls is not known in advance"
     else:
         price = "price unknown" if sending.cost_usd is None else quantity(sending.cost_usd, "USD")
         amount = f"about {sending.n_calls:,} calls, {sending.n_tokens:,} tokens, {price}"

@@ -47,7 +47,7 @@ def convert(
 
     '--to atif' writes each case as a trajectory that other tools read; read back, it is the same record.
 
-    The name of a run in place of files writes what it recorded.
+    The name of a run instead of files writes what it recorded.
 
     \b
     agentunit convert spans.json.gz --out records.jsonl

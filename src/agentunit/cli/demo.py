@@ -37,7 +37,10 @@ _METRICS = (
 @click.command()
 @json_option("Print the summary as JSON instead of a table.")
 @click.option(
-    "--save", type=click.Path(dir_okay=False), metavar="FILE", help="Write the recording itself here, to try things on."
+    "--save",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="Write the recording to this file, to try things on.",
 )
 @all_rows_option
 def demo(as_json: bool, save: str | None, all_rows: bool) -> None:
@@ -58,7 +61,7 @@ def demo(as_json: bool, save: str | None, all_rows: bool) -> None:
     console = Terminal()
     console.print(
         f"A customer desk of five rule-based agents, recorded on {summary.n_cases} questions (clock, tokens and prices "
-        "are simulated), scored here and now.\n",
+        "are simulated), scored on this machine.\n",
         highlight=False,
     )
     print_run(

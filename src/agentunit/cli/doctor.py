@@ -188,7 +188,7 @@ def _base() -> list[Finding]:
         try:
             findings.append(Finding(f"{name} {version(name)}", "ok", _BASE))
         except PackageNotFoundError:
-            findings.append(Finding(name, "broken", "part of the base install, but gone", reinstall_command()))
+            findings.append(Finding(name, "broken", "part of the base install, but missing", reinstall_command()))
     return findings
 
 
@@ -222,7 +222,7 @@ def _importable(module: str) -> bool:
 
 def _backends() -> list[Finding]:
     taken = _taken()
-    note = "the fallback for quality metrics: needs nothing, says little"
+    note = "the fallback for quality metrics: needs nothing, and says little"
     findings = [Finding("backend lexical", "ok", note + ("; auto takes it" if taken == LEXICAL else ""))]
     for name in sorted(installed_backends()):
         backend = load_backend(name)

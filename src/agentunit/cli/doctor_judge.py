@@ -81,7 +81,7 @@ _WAYS_OUT: tuple[tuple[str, str], ...] = (
     (r"proxy refuses the tunnel: 407", "give the proxy its login: proxy http://USER:${{PASSWORD_VARIABLE}}@HOST:PORT"),
     (r"the proxy", "check the proxy ({proxy}); NO_PROXY={host} goes around the proxies of the environment"),
     (r"name is not known", "check the host {host}; behind a company's network {prefix}PROXY=env uses its proxy"),
-    (r"refused", "nobody listens at {host}:{port}: start the server, or correct the port of {prefix}URL"),
+    (r"refused", "nothing listens at {host}:{port}: start the server, or correct the port of {prefix}URL"),
     (
         r"certificate is not trusted",
         "{prefix}CA_FILE=FILE.pem names the certificates to trust (SSL_CERT_FILE and REQUESTS_CA_BUNDLE work, too)",

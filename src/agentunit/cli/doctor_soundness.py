@@ -17,7 +17,7 @@ import msgspec
 from agentunit.backends.quality import BackendUnavailable
 from agentunit.cli.options import InputFailure
 from agentunit.cli.references import load_run
-from agentunit.cli.trace_inputs import trace_files_from
+from agentunit.cli.trace_inputs import print_field_notes, trace_files_from
 from agentunit.core.case import DatasetCase
 from agentunit.core.results import InputError, encode_json
 from agentunit.datasets.foreign import read_document, read_foreign
@@ -173,6 +173,7 @@ def _add_test(material: Material, path: str) -> None:
         cases, metrics, left_out = _cases_of(path)
     except (DatasetError, SuiteError) as error:
         raise InputFailure(str(error)) from None
+    print_field_notes(cases)
     material.cases = [*material.cases, *_told_apart(cases, material, path)]
     material.left_out = [*material.left_out, *left_out]
     if metrics is not None:
@@ -181,6 +182,7 @@ def _add_test(material: Material, path: str) -> None:
 
 def _add_suite(material: Material, suite: Suite) -> None:
     cases = load_dataset(suite.dataset, folder=suite.folder)
+    print_field_notes(cases, (*suite.grader_fields, *(suite.agent_fields or ())))
     material.cases = [*material.cases, *_told_apart(cases, material, suite.name)]
     _add_metrics(material, suite.metrics, suite.name)
     material.gates = [*material.gates, *suite.gates]

@@ -107,7 +107,7 @@ def _check_file(path: Path) -> None:
     """Refuse a file in which nothing could be erased."""
     if _is_page(path):
         if (path / "data").is_symlink():
-            raise click.UsageError(f"{path / 'data'} is a link: remove what lies behind it yourself, then the page")
+            raise click.UsageError(f"{path / 'data'} is a link: remove its target yourself, then the page")
         return
     if not path.is_file() or path.name.endswith((".parquet", ".html")):
         raise click.UsageError(
@@ -129,7 +129,7 @@ def _check_line(line: bytes, where: str) -> None:
         if written is not None:
             decode_record(written)
     except (msgspec.DecodeError, RecordError) as error:
-        raise click.UsageError(f"{where} is no record, so nothing was erased: {error}") from None
+        raise click.UsageError(f"{where} is not a record, so nothing was erased: {error}") from None
 
 
 def _is_page(path: Path) -> bool:

@@ -16,11 +16,11 @@ from agentunit.cli.references import find_reported_run, load_run, sliced_as_aske
 from agentunit.cli.taken_in import run_or_traces
 from agentunit.engine.compare import DEFAULT_ALPHA
 from agentunit.engine.comparison import labels_of
-from agentunit.engine.decision import Unsure, count_unsure, decide_run, stored_min_coverage
+from agentunit.engine.decision import Decision, Unsure, count_unsure, decide_run, stored_min_coverage
 from agentunit.engine.scored_run import ScoredRun
 from agentunit.engine.slices import slices_of_comparison, slices_of_run
 from agentunit.reports.figures import counted_cases
-from agentunit.reports.printable import printable
+from agentunit.reports.printable import printable, printable_line
 from agentunit.reports.reported_run import ReportedRun
 from agentunit.reports.reporters import (
     PORTABLE,
@@ -82,6 +82,9 @@ def export(
     Several runs need a --baseline, and HTML, Markdown or JUnit: one report with metrics by runs, cases by runs, and
     everything about each run. The allowed chance of a false alarm is shared among them, as 'agentunit compare' does.
 
+    The verdict that HTML, Markdown and JUnit hold is printed, too. The exit code is 0 whatever it says, as the file was
+    written ('agentunit gate' ends with the verdict's exit code).
+
     Reports mask e-mail addresses, card numbers, credentials and the like. A .json file keeps them: it is the run itself
     ('agentunit redact' makes records to share).
 
@@ -108,6 +111,7 @@ def export(
         )
     references = tuple(run_or_traces(each, store_path, gates) for each in references)
     baseline = None if baseline is None else run_or_traces(baseline, store_path, gates)
+    verdict: Decision | None = None
     with unreadable_runs_fail():
         if chosen == PORTABLE:
             written = _write_portable(references, target, store_path, by)
@@ -133,8 +137,11 @@ def export(
                     reported.baseline = old
                     _decide(reported, old, runs[0].baseline_label, gates, on, by, unsure, alpha, pairs)
                 written = reporter.write(runs[0], target)
+                verdict = None if chosen in _WITHOUT_VERDICT else runs[0].verdict
     if target != STDOUT:
         click.echo(printable(f"{target}: {written}"))
+    if verdict is not None and verdict.verdict is not None:
+        click.echo(printable_line(verdict.headline), err=True)
 
 
 def _decide(

@@ -86,8 +86,8 @@ def _read_endpoint(text: str) -> str:
 
 
 _START = (
-    click.option("--follow", is_flag=True, help="Go on: score new traces of files that grow, and notice changes."),
-    click.option("--once", is_flag=True, help="Follow up to now and end, for cron: 1 if a score got worse since."),
+    click.option("--follow", is_flag=True, help="Keep running: score new traces as files grow, and report changes."),
+    click.option("--once", is_flag=True, help="Score what is new and exit, for cron. Exit code 1: a score got worse."),
 )
 _SHARED = (
     click.option(
@@ -105,13 +105,13 @@ _SHARED = (
     click.option(
         "--baseline",
         metavar="RUN|N",
-        help="What is usual: a stored run, or the first N cases.  [default: 1600]",
+        help="What to compare with: a stored run, or the first N cases.  [default: 1600]",
     ),
     click.option(
         "--keep",
         metavar="text|masked[,AGE]",
         callback=_checked(_read_keep),
-        help="Keep scored traces in the store, a run a day: masked,30d. By default only sums are kept.",
+        help="Keep scored traces in the store, one run per day: masked,30d. By default only sums are kept.",
     ),
     click.option(
         "--prometheus",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -29,6 +30,7 @@ from agentunit.engine.judge_plan import plan_sending
 from agentunit.engine.scored_run import run_from_store
 from agentunit.formulas.drift import BASELINE_SIZE, FIRST_STAGE
 from agentunit.metrics.base import describe
+from agentunit.reports.figures import counted
 from agentunit.reports.follow_console import FollowScreen, snapshot_as_data
 from agentunit.reports.printable import printable_json
 from agentunit.reports.prometheus import MetricsServer, prometheus_text
@@ -106,6 +108,7 @@ class Scoring:
             )
             self._stack.callback(self.follower.close)
             self._tell_of_short_baselines(metrics)
+            self._tell_of_other_metrics(paths, metrics)
             self._begin_outputs()
         except (StoreError, SpoolError, ReportError) as error:
             self._stack.close()
@@ -123,6 +126,22 @@ class Scoring:
                 f"run {settings.baseline_name} has fewer than {FIRST_STAGE} scores of {', '.join(lacking)}: "
                 f"the first {settings.n_baseline:,} cases are the baseline of such metrics"
             )
+
+    def _tell_of_other_metrics(self, paths: Sequence[str], metrics: Sequence[Any]) -> None:
+        """Say that these are not the metrics of last time: what was scored then is not scored again."""
+        n_scored = self.follower.state.counts.get("scored", 0)
+        before = [name for name in self.follower.metrics_before if name != FAILED]
+        now = [metric.name for metric in metrics]
+        if not n_scored or not before:
+            return
+        if new := [name for name in now if name not in before]:
+            scoring = shlex.join(["agentunit", "score", *paths, "-m", ",".join(new)])
+            self._report(
+                f"{', '.join(new)}: not scored before; {counted(n_scored, 'trace')} scored earlier stay without, "
+                f"those that come are scored ('{scoring}' scores all that is there)"
+            )
+        if left := [name for name in before if name not in now]:
+            self._report(f"{', '.join(left)}: scored before, not named now; shown as it stood")
 
     def __enter__(self) -> Scoring:
         return self
@@ -166,7 +185,7 @@ class Scoring:
             n_new = self.follower.step(up_to=up_to, is_stopped=is_stopped)
             self._settle()
         except (StoreError, SpoolError) as error:
-            raise InputFailure(f"{error}; what was scored until then is kept, the same command goes on") from None
+            raise InputFailure(f"{error}; what was scored until then is kept, the same command continues") from None
         self._snapshot = self.follower.snapshot()
         return n_new
 
@@ -363,7 +382,7 @@ def _values_of_run(store: RunStore, reference: str) -> tuple[str, dict[tuple[str
     values[FAILED, "trace"] = [float(record.failed) for record in run.records][:_MOST_BASELINE]
     if all(len(some) < FIRST_STAGE for some in values.values()):
         raise click.BadParameter(
-            f"run {run.header.label} has fewer than {FIRST_STAGE} cases: too few to tell what is usual",
+            f"run {run.header.label} has fewer than {FIRST_STAGE} cases: too few for a baseline",
             param_hint="--baseline",
         )
     return run.header.id, values

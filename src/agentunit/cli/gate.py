@@ -34,7 +34,8 @@ from agentunit.reports.reported_run import Mask
 )
 @click.option("--baseline", metavar="RUN|FILE", help="Also compare with this run: a regression fails, too.")
 @comparison_options(
-    "Metrics to compare with the baseline, separated by commas. Default: all, of which those with gates count."
+    "With --baseline: the metrics to compare, separated by commas. Default: all, of which those with gates count. "
+    "What is gated is said by --gate."
 )
 @unsure_option
 @click.option(
@@ -85,6 +86,13 @@ def gate(
     allowance (or a gate the run cannot answer), 4 the data cannot tell whether it is worse than the baseline
     (--unsure turns it into 0 or 1); the first that applies.
     """
+    if baseline is None and (
+        without := [flag for flag, given in (("--metrics", names), ("--on", on), ("--margin", margins)) if given]
+    ):
+        raise click.UsageError(
+            f"{without[0]} says what is compared with --baseline RUN, and there is none; a gate names its metric "
+            "itself: --gate 'METRIC >= NUMBER'"
+        )
     reference = run_or_traces(reference, store_path, expressions)
     run = load_run(reference, store_path)
     gates = gates_for(run, expressions)
@@ -119,4 +127,4 @@ def gates_for(run: ScoredRun, expressions: Sequence[str]) -> list[Gate]:
             return named
         return [parse_gate(each) for each in stored]
     except GateError as error:
-        raise click.UsageError(str(error)) from None
+        raise click.BadParameter(str(error), param_hint="--gate") from None

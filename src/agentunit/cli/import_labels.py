@@ -87,8 +87,8 @@ def _joined(
 ) -> tuple[list[StoredLabel], Counter[str]]:
     """The labels that speak of the run's answers, and why the others do not."""
     left_out: Counter[str] = Counter()
-    if labels.n_unlabelled:
-        left_out["without a label"] = labels.n_unlabelled
+    if labels.n_unlabeled:
+        left_out["without a label"] = labels.n_unlabeled
     if labels.n_not_by_people:
         left_out["said by a model or program, not by a person"] = labels.n_not_by_people
     if labels.n_other_names:

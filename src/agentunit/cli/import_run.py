@@ -88,7 +88,7 @@ def import_run(
         )
         return
     if metric or name or rater:
-        raise click.UsageError("--metric, --name and --rater go with labels: --run names the run that they speak of")
+        raise click.UsageError("--metric, --name and --rater go with labels: --run names the run that they are about")
     if is_table(file):
         raise InputFailure(
             f"{file} is a score table, without records to import: gate, compare and show read it as it is"
@@ -103,4 +103,4 @@ def import_run(
     with unreadable_runs_fail(), open_store(store_path, must_exist=False) as store:
         header = take_in(store, file, run_id=run_id)
     name = printable_line(header.name)
-    click.echo(f"{header.n_done:,} cases of {name!r} are run {header.id}   next: agentunit show {header.id}")
+    click.echo(f"{header.n_done:,} cases of {name!r} imported as run {header.id}   next: agentunit show {header.id}")

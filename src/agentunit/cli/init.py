@@ -37,7 +37,7 @@ def init(folder: Path, as_yaml: bool, ci: bool) -> None:
     suite = folder / ("suite.yaml" if as_yaml else "suite.py")
     written = {
         suite: "what is run, how it is measured, what is good enough",
-        folder / "my_agent.py": "the agent: put your own in its place",
+        folder / "my_agent.py": "the agent: replace it with your own",
         folder / "dataset.jsonl": "the cases, one per line",
     }
     filled: dict[str, str] = {}

@@ -61,7 +61,7 @@ def label(
     scorer's bias. Every table and report of the run shows it, and gates may use it ('faithfulness labeled >= 0.8').
 
     RUN is an id, the beginning of one, a name or 'last'; or a file of traces, which becomes a run. Each label is kept
-    at once: q stops, and the same command goes on. Without a terminal, answers are read line by line.
+    at once: q stops, and the same command continues. Without a terminal, answers are read line by line.
 
     \b
     agentunit label last --metric faithfulness
@@ -91,7 +91,7 @@ def _label(session: LabelSession, store: RunStore, mask: Mask, store_path: str) 
     is_terminal = sys.stdin.isatty() and console.is_terminal
     rater = ScreenInput(console) if is_terminal else LineInput(console)
     if not is_terminal:
-        click.echo("standard input is not a terminal: type y, n, s, b, u or q and Enter", err=True)
+        click.echo("standard input is not a terminal: type y, n, s, b, u, t, d or q and Enter", err=True)
     n_before = session.n_given
     with end_signals_interrupt():
         label_cases(session, raw, mask, rater)

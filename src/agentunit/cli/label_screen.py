@@ -123,12 +123,19 @@ def label_cases(session: LabelSession, raw: ReportedRun, mask: Mask, rater: Rate
     with rater.screen():
         while (asked := session.current) is not None:
             [case] = [each for each in raw.case(asked.case_id) if (each.position, each.repeat) == asked.place]
-            page = label_page(case, session.info, mask)
+            marked = asked.given is not None
             note = asked.given.note if asked.given else ""
-            answer = _answer(session, asked, page, rater, said)
-            if answer == "t":
-                note = rater.text("note")
-                answer = _answer(session, asked, page, rater, f"note: {printable_line(note)}")
+            while True:
+                page = label_page(case, session.info, mask, marked=marked)
+                answer = _answer(session, asked, page, rater, said)
+                if answer == "t":
+                    note = rater.text("note")
+                    said = f"note: {printable_line(note)}"
+                elif answer == "d":
+                    marked = not marked
+                    said = _describe_marks(page, label_page(case, session.info, mask, marked=marked), marked=marked)
+                else:
+                    break
             value = value_of(answer, session.info)
             if answer == "q":
                 return
@@ -146,6 +153,12 @@ def label_cases(session: LabelSession, raw: ReportedRun, mask: Mask, rater: Rate
                 said = describe_answer(given, asked, session.info, session.standing(), session.width)
             else:
                 said = f"{answer!r} is not an answer"
+
+
+def _describe_marks(before: LabelPage, now: LabelPage, *, marked: bool) -> str:
+    if before == now:
+        return "the scorer doubts nothing here"
+    return "what the scorer doubts is marked; d hides it" if marked else ""
 
 
 def value_of(key: str, info: MetricInfo) -> float | None:
@@ -192,5 +205,5 @@ def _answer(session: LabelSession, asked: Asked, page: LabelPage, rater: RaterIn
     before = "" if asked.given is None else f" · you said {asked.given.value if asked.given.value is not None else '–'}"
     heading = f"{session.info.name} · {printable_line(asked.case_id)} · {printable_line(session.rater)}{before}"
     grades = "  1-9 tenths" if session.info.graded else ""
-    keys = f"y yes  n no{grades}  s skip  b back  u undo  t note  q quit"
+    keys = f"y yes  n no{grades}  s skip  b back  u undo  t note  d doubts  q quit"
     return rater.ask(page, f"{said}\n{heading}" if said else heading, session.info.asked, keys)

@@ -26,29 +26,29 @@ _EXIT_CLOSED = dict.fromkeys(("run", "rerun", "gate", "compare"), 141)
 
 # The first are what a newcomer needs; the help lists the others under "More".
 _FIRST_VERBS = {
-    "init": "Write a working suite into a folder, to start from.",
+    "init": "Write a working suite into a folder, as a start.",
     "run": "Record an agent on a dataset, score what it did, decide.",
     "score": "Score recorded traces, or a run that was recorded before.",
     "compare": "Compare a run with a baseline, case by case.",
-    "show": "A run, or everything about one of its cases.",
+    "show": "Show a run, or everything about one of its cases.",
     "demo": "Score a bundled recording: the quickest look at what AgentUnit does.",
 }
 _VERBS = {
     **_FIRST_VERBS,
     "view": "Look at runs in the browser, or write a bundle of them to publish.",
-    "label": "Label cases of a run, to know the rate that people would give.",
+    "label": "Label some cases, to estimate the rate that people would give.",
     "collect": "Receive OpenTelemetry spans from running agents and write records.",
     "convert": "Turn traces of any format into records, to keep, share or edit.",
     "redact": "Write traces with personal data masked, to share them.",
-    "gate": "Decide about a run: thresholds, and a baseline.",
+    "gate": "Check a run against thresholds and a baseline.",
     "runs": "List the runs.",
     "rerun": "Run some cases of a run again.",
-    "promote": "Make test cases of a run's bad cases.",
+    "promote": "Turn bad cases of a run into test cases.",
     "export": "Write a run as one file: portable, JUnit, Markdown, CSV, Parquet, HTML.",
     "import": "Import an exported run, labels, or the tests of another tool.",
     "metrics": "List the metrics, or everything about one.",
-    "doctor": "What is installed and missing; what traces hold and lack; whether a suite is sound.",
-    "validity": "How well metrics agree with your own labels.",
+    "doctor": "Check the installation, what traces contain, and whether a suite is sound.",
+    "validity": "Measure how well metrics agree with your own labels.",
 }
 # "import" is a word of Python's own and cannot name a module.
 _MODULES = {"import": ("import_run", "import_run")}

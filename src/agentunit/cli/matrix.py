@@ -8,16 +8,21 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import product
+from typing import Any
 
 import click
 
 from agentunit.adapters.bound_function import SET_PREFIX
 from agentunit.cli.compare import compare_variants
-from agentunit.cli.options import open_store
+from agentunit.cli.main import EXIT_STOPPED
+from agentunit.cli.options import open_store, say_stopped
 from agentunit.cli.references import load_run, next_command
 from agentunit.cli.streams import remember_exit_code
 from agentunit.engine.compare import compare_runs
@@ -31,6 +36,7 @@ from agentunit.engine.decision import (
     stored_min_coverage,
     strictest,
 )
+from agentunit.engine.end_signals import heard_by
 from agentunit.engine.scored_run import ScoredRun
 from agentunit.reports.reported_run import Mask
 from agentunit.store.opening import may_exist
@@ -39,6 +45,9 @@ from agentunit.store.runs import RunHeader
 _ARGUMENTS = "agentunit.arguments"
 _VERDICTS = (0, 1, 3, 4)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+# So long a run that was asked to stop with its whole group has for its last words before it is asked again. A terminal
+# asks the whole group; who sends SIGTERM mostly names one process.
+_ASK_AFTER_S, _ASK_AFTER_TERMINAL_S = 1.0, 10.0
 
 
 class KeepsArguments(click.Command):
@@ -93,19 +102,26 @@ def run_matrix(
 ) -> None:
     """Run each variant, compare the others with the first, and leave with the decision on all runs together."""
     arguments = _without_sets(context.meta[_ARGUMENTS])
-    run_ids, codes = [], []
-    for chosen in variants:
-        known = _run_ids(store_path, chosen)
-        sets = [word for name, value in chosen.items() for word in ("--set", f"{name}={value}")]
-        click.echo(" ".join(sets[1::2]), err=True)
-        sys.stdout.flush()
-        code = subprocess.run([sys.executable, "-m", "agentunit", "run", *arguments, *sets]).returncode
-        made = [run_id for run_id in _run_ids(store_path, chosen) if run_id not in known]
-        if code not in _VERDICTS or not made:
-            # A wrong suite is wrong for every value, and who pressed Ctrl-C wants no further run.
-            raise click.exceptions.Exit(code or 3)
-        run_ids.append(made[0])
-        codes.append(code)
+    run_ids: list[str] = []
+    codes: list[int] = []
+    with _RunOfAVariant.heeding_signals() as run:
+        for chosen in variants:
+            known = _run_ids(store_path, chosen)
+            sets = [word for name, value in chosen.items() for word in ("--set", f"{name}={value}")]
+            click.echo(" ".join(sets[1::2]), err=True)
+            sys.stdout.flush()
+            code = run.ended([sys.executable, "-m", "agentunit", "run", *arguments, *sets])
+            made = [run_id for run_id in _run_ids(store_path, chosen) if run_id not in known]
+            if run.is_stopped:
+                # Who pressed Ctrl-C wants no further run. One that ended with this code has said what is kept.
+                if code != EXIT_STOPPED:
+                    say_stopped(f"{len(run_ids) + bool(made)} of {len(variants)} runs were begun; their cases are kept")
+                raise click.exceptions.Exit(EXIT_STOPPED)
+            if code not in _VERDICTS or not made:
+                # A wrong suite is wrong for every value.
+                raise click.exceptions.Exit(code if code > 0 else 3)
+            run_ids.append(made[0])
+            codes.append(code)
     runs = [load_run(run_id, store_path) for run_id in run_ids]
     labels = labels_of([run.header for run in runs])
     base = None if baseline is None else load_run(baseline, store_path)
@@ -127,6 +143,45 @@ def run_matrix(
         show_personal_data=show_personal_data,
     )
     raise click.exceptions.Exit(together.exit_code)
+
+
+class _RunOfAVariant:
+    """The process of the variant that runs now. Who asks this process to end asks that one."""
+
+    def __init__(self) -> None:
+        self.is_stopped = False
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @classmethod
+    @contextmanager
+    def heeding_signals(cls) -> Iterator[_RunOfAVariant]:
+        """From here on Ctrl-C, a polite request to end and a closed terminal are handed on and end nothing here."""
+        run = cls()
+        with heard_by(run._on_signal):
+            yield run
+
+    def ended(self, command: Sequence[str]) -> int:
+        """Run it to its end; returns its exit code."""
+        if self.is_stopped:
+            return EXIT_STOPPED
+        with subprocess.Popen(command) as process:
+            self._process = process
+            if self.is_stopped:
+                # Asked while it was started: it may have come too late for the signal.
+                self._hand_on(signal.SIGTERM)
+            return process.wait()
+
+    def _on_signal(self, number: int, frame: Any) -> None:
+        self.is_stopped = True
+        # Asked twice, a run would have no time for its last words.
+        wait_s = _ASK_AFTER_S if number == signal.SIGTERM else _ASK_AFTER_TERMINAL_S
+        later = threading.Timer(wait_s, self._hand_on, [number])
+        later.daemon = True
+        later.start()
+
+    def _hand_on(self, number: int) -> None:
+        if self._process is not None and os.name == "posix":
+            self._process.send_signal(number)
 
 
 def _decided(run: ScoredRun, base: ScoredRun | None) -> Decision:

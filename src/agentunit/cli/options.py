@@ -15,6 +15,7 @@ import click
 from agentunit.backends.media.limits import configure_media_root
 from agentunit.cli.judge_options import JudgeChoice
 from agentunit.cli.main import EXIT_ERRORS
+from agentunit.engine.end_signals import END_SIGNALS, heard_by
 from agentunit.engine.parallel import engine_problem, usable_processors
 from agentunit.metrics.registry import DEFAULT_METRICS, resolve_metrics
 from agentunit.reports.printable import printable_line
@@ -122,7 +123,7 @@ def engine_option(command: _Command) -> _Command:
         "--engine",
         metavar="ray[://HOST:PORT]",
         callback=check,
-        help="Work in tasks of Ray (extra ray), here or on the cluster with this address, --jobs of them at once "
+        help="Run as tasks of Ray (extra ray), here or on the cluster with this address, --jobs of them at once "
         "(default: one per processor of the cluster). The result is the same.",
     )(command)
 
@@ -174,20 +175,12 @@ def open_store(path: str, *, must_exist: bool = True, read_only: bool = False) -
 @contextmanager
 def end_signals_interrupt() -> Iterator[None]:
     """A polite request to end, and a closed terminal, raise ``KeyboardInterrupt`` as Ctrl-C does."""
-    earlier = {}
 
     def interrupt(number: int, frame: Any) -> None:
         raise KeyboardInterrupt
 
-    for name in ("SIGTERM", "SIGHUP"):
-        number = getattr(signal, name, None)  # Windows has no SIGHUP
-        if number is not None and signal.getsignal(number) == signal.SIG_DFL:
-            earlier[number] = signal.signal(number, interrupt)
-    try:
+    with heard_by(interrupt, [each for each in END_SIGNALS if signal.getsignal(each) == signal.SIG_DFL]):
         yield
-    finally:
-        for number, handler in earlier.items():
-            signal.signal(number, handler)
 
 
 def say_stopped(kept: str, next_step: str | None = None) -> None:

@@ -42,7 +42,7 @@ def _what_remains() -> str:
     figures = "; ".join(f"{figure.backend} {figure.at_length()}" for figure in measured if figure is not None)
     found = f" Measured over all types: {figures}." if figures else ""
     return (
-        f"No detector finds everything.{found} Numbers that are no text are left as they are. Look at the "
+        f"No detector finds everything.{found} Numbers in data are masked only in fields such as ssn. Look at the "
         "file before you share it. Exit codes: 0 done, 1 --check found something, 2 usage, 3 something could not be "
         "read, nothing was there, or a known value is still there."
     )
@@ -54,7 +54,7 @@ def _what_remains() -> str:
     "--check",
     "is_check",
     is_flag=True,
-    help="Write nothing: tell where personal data stands, and exit with 1 if any does, as a gate in CI.",
+    help="Write nothing: list where personal data is, and exit with 1 if there is any, as a gate in CI.",
 )
 @click.option(
     "--to",
@@ -114,7 +114,7 @@ def redact(
 ) -> None:
     """Write traces with personal data masked, to share them: <NAME_1>, <EMAIL_1>, the same value the same everywhere.
 
-    The name of a run in place of files masks what it recorded. All files given together share their pseudonyms. Every
+    The name of a run instead of files masks what it recorded. All files given together share their pseudonyms. Every
     text of a record is looked at: what was asked and answered, tool calls, messages, metadata and fields that AgentUnit
     does not know.
 
@@ -240,5 +240,5 @@ def _summary(pseudonyms: Pseudonyms, mapping: str | None) -> Iterator[str]:
     ]
     yield f"masked: {', '.join(counts)}" if counts else "masked: nothing was found"
     if mapping is not None:
-        yield f"{mapping} tells who is who: it is a secret, do not share it with the records"
+        yield f"{mapping} maps each pseudonym to its value: keep it secret, and do not share it with the records"
     yield "a detector misses things ('agentunit redact --help' says how many): look at the file before you share it"

@@ -109,7 +109,7 @@ def _masked(request: StoredRequest, mask: Callable[..., Any], path: str, errors:
         errors.append(InputError(path, None, f"a request cannot be masked: {error}"))
     except Exception as error:
         if type(error).__module__.startswith("google.protobuf"):
-            errors.append(InputError(path, None, "a request is no valid protobuf"))
+            errors.append(InputError(path, None, "a request is not valid protobuf"))
             return None
         raise
     return None
@@ -136,6 +136,8 @@ def check_records(source: TraceSource, redactor: Redactor) -> None:
     counts = ", ".join(f"{type} {n:,}" for type, n in sorted(found.items()))
     n = "1 record" if n_records == 1 else f"{n_records:,} records"
     summary = f"{n}: {f'personal data found: {counts}' if found else 'no personal data found'}"
+    if not n_records:
+        summary = "no records: nothing was checked"
     console.print(summary, markup=False, highlight=False, soft_wrap=True)
     if errors or not n_records:
         raise click.exceptions.Exit(EXIT_ERRORS)

@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from typing import Any
 
 import click
+import msgspec
 
 from agentunit.cli.options import InputFailure, open_store
 from agentunit.core.codec import RecordError
+from agentunit.core.results import describe_score_lines
 from agentunit.engine.decision import Decision
 from agentunit.engine.gate_expressions import GateError
 from agentunit.engine.scored_run import ScoredRun, find_scored_run, run_from_file
@@ -26,7 +28,11 @@ from agentunit.store.portable import is_portable
 from agentunit.store.protocol import RunStore
 from agentunit.store.schema import StoreError
 from agentunit.store.table_reading import is_table
-from agentunit.traces.remote import is_file
+from agentunit.traces.compressed import BROKEN_STREAM, ZstandardMissing, bounded_lines, decompressed
+from agentunit.traces.remote import is_file, is_remote
+
+# What can be a path and is hardly a run's name: it has a folder, or ends like a file.
+_PATH = re.compile(r"[/\\]|\.[A-Za-z][A-Za-z0-9]{1,7}\Z")
 
 run_argument = click.argument("run_reference", metavar="RUN")
 
@@ -42,6 +48,7 @@ def unreadable_runs_fail() -> Iterator[None]:
 
 def load_run(reference: str, store_path: str) -> ScoredRun:
     """The scores of a run of a file or of the store; a file needs no store."""
+    refuse_other_files(reference, store_path)
     with unreadable_runs_fail():
         if is_file(reference):
             return run_from_file(reference)
@@ -82,8 +89,34 @@ def find_reported_run(reference: str, store_path: str, *, show_personal_data: bo
         raise
 
 
+def refuse_other_files(reference: str, store_path: str) -> None:
+    """Say what is wrong with a reference that can only be a file: it is not there, or it holds scores alone."""
+    if is_file(reference):
+        if not is_remote(reference) and (scores := describe_score_lines(_first_names(reference))) is not None:
+            raise InputFailure(f"{reference} {scores}")
+        return
+    if is_remote(reference) or os.path.exists(reference) or not _PATH.search(reference):
+        return
+    if may_exist(store_path):
+        with open_store(store_path, read_only=True) as store, suppress(StoreError):
+            store.find_run(reference)
+            return
+    raise InputFailure(f"{reference}: no such file, and no run is called so")
+
+
+def _first_names(path: str) -> Collection[str]:
+    """The names of the first object of a file with one on each line."""
+    try:
+        with open(path, "rb") as raw:
+            first = msgspec.json.decode(next((line for _, line in bounded_lines(decompressed(raw))), b""))
+    except (msgspec.DecodeError, OSError, UnicodeError, RecursionError, ZstandardMissing, *BROKEN_STREAM):
+        return ()
+    return first.keys() if isinstance(first, dict) else ()
+
+
 def names_traces(reference: str, store_path: str) -> bool:
     """Whether a reference is a file or folder of traces. A run that is called like a folder comes first."""
+    refuse_other_files(reference, store_path)
     if is_file(reference):
         return not (is_portable(reference) or is_table(reference))
     if not os.path.isdir(reference) or not may_exist(store_path):

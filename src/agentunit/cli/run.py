@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from math import isfinite
 from typing import Any
 
 import click
 
 from agentunit.cli.compare import unsure_option
+from agentunit.cli.gated_metrics import gated_metric
 from agentunit.cli.judge_options import JudgeChoice, judge_options
 from agentunit.cli.main import EXIT_STOPPED
 from agentunit.cli.matrix import KeepsArguments, recorded_variables, run_matrix, set_variables, variants_from
@@ -30,28 +30,28 @@ from agentunit.cli.options import (
 )
 from agentunit.cli.references import next_command
 from agentunit.cli.streams import output_to_stderr, remember_exit_code
+from agentunit.cli.trace_inputs import print_field_notes
 from agentunit.core.case import DatasetCase
 from agentunit.core.conversation import user_kind
 from agentunit.core.records import Record
 from agentunit.datasets.readers import DatasetError
-from agentunit.datasets.rows import field_notes
 from agentunit.engine.agent_view import agent_view
 from agentunit.engine.compare import compare_runs
 from agentunit.engine.decision import Unsure, count_unsure, decide_run
-from agentunit.engine.gate_expressions import Gate, GateError, parse_gate
+from agentunit.engine.gate_expressions import GateError, parse_gate
 from agentunit.engine.judge_evidence import EVIDENCE
 from agentunit.engine.judge_runs import judge_run
 from agentunit.engine.rescoring import score_run
 from agentunit.engine.runner import AgentError, Caps, Plan, Recording, plan_run, record, rerun_cases
 from agentunit.engine.scored_run import ScoredRun, find_scored_run, run_from_store
 from agentunit.engine.suite import Suite, SuiteError, load_suite
-from agentunit.metrics.base import describe, describe_error
+from agentunit.metrics.base import describe_error
 from agentunit.metrics.registry import registry, resolve_metrics
 from agentunit.reports.console import Terminal, describe_failures, print_line, print_run
 from agentunit.reports.decision_console import print_verdict
 from agentunit.reports.figures import counted, number
 from agentunit.reports.github_annotations import workflow_commands, write_step_summary
-from agentunit.reports.json_report import decision_as_data, known_backends
+from agentunit.reports.json_report import decision_as_data
 from agentunit.reports.printable import printable_json, printable_line
 from agentunit.reports.progress import Progress, RecordingLine
 from agentunit.reports.reported_run import ReportedRun, resume_command
@@ -290,7 +290,7 @@ def _say_what_is_kept(plan: Plan, store: RunStore, *, retry_failed: bool, until_
     kept = counted(len(finished) - again, "record")
     failed = f" ({again:,} that failed are run again)" if again else ""
     to_run = "further ones are run until decided" if until_decided else f"{len(plan.open):,} to run"
-    click.echo(f"going on with run {plan.header.label}: {kept} kept, {to_run}{failed}", err=True)
+    click.echo(f"continuing run {plan.header.label}: {kept} kept, {to_run}{failed}", err=True)
 
 
 def recorded_settings(header: RunHeader) -> dict[str, Any]:
@@ -365,26 +365,17 @@ def _with_gated_metrics(suite: Suite) -> Suite:
     for gate in [parse_gate(expression) for expression in suite.gates]:
         if gate.metric in EVIDENCE:  # told by judged scores, no metric of its own
             continue
-        if gate.metric not in names:
-            metrics += resolve_metrics([gate.metric])
+        if gate.metric in names:
+            gated_metric(gate, metrics[names.index(gate.metric)])
+        else:
+            metrics.append(gated_metric(gate))
             names.append(gate.metric)
-        _refuse_misspelt_backend(gate, metrics[names.index(gate.metric)])
         if gate.repeats_needed > suite.repeats:
             raise SuiteError(
                 f"gate {str(gate)!r} needs {gate.repeats_needed} repeats of each case; received {suite.repeats} "
                 f"(--repeats {gate.repeats_needed})"
             )
     return replace(suite, metrics=metrics)
-
-
-def _refuse_misspelt_backend(gate: Gate, metric: Any) -> None:
-    # Backends of other packages need not be known here, so only what is close to a known one is taken for a slip.
-    known = known_backends(describe(metric))
-    near = [] if gate.backend is None or gate.backend in known else get_close_matches(gate.backend, known, n=1)
-    if near:
-        raise SuiteError(
-            f"gate {str(gate)!r}: {gate.metric} has no backend {gate.backend!r}; did you mean {near[0]!r}?"
-        )
 
 
 def record_with_progress(
@@ -403,9 +394,7 @@ def record_with_progress(
             "(agent_fields in the suite lists what the agent receives)",
             err=True,
         )
-    declared = (*plan.suite.grader_fields, *(plan.suite.agent_fields or ()))
-    for slip in field_notes(plan.cases, declared):
-        click.echo(f"note: {printable_line(slip)}", err=True)
+    print_field_notes(plan.cases, (*plan.suite.grader_fields, *(plan.suite.agent_fields or ())))
     line = line or RecordingLine()
     try:
         with output_to_stderr():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, redirect_stdout
 from itertools import chain, islice
 from typing import IO, Any
@@ -95,8 +95,8 @@ _READ_BEFORE_ASKING = 1000
     "-o",
     "--out",
     type=click.Path(dir_okay=False),
-    help="Write every case's scores here: one JSON a line ('-': standard output), or a table that 'gate', 'compare' "
-    "and 'show' read as a run, where the name ends in .parquet.",
+    help="Write every case's scores here: one JSON object per line ('-': standard output), or a table that 'gate', "
+    "'compare' and 'show' read as a run, where the name ends in .parquet.",
 )
 @click.option("--errors", "errors_file", type=click.Path(dir_okay=False), help="Write what could not be read here.")
 @click.option("--json", "as_json", is_flag=True, help="Print the run's summary as JSON instead of a table.")
@@ -113,9 +113,9 @@ _READ_BEFORE_ASKING = 1000
 )
 @jobs_option
 @engine_option
-@click.option("--resume", is_flag=True, help="Go on with a run with --jobs or --engine, and --out, that was stopped.")
-@click.option("--plan", is_flag=True, help="Score a sample only, and say what all would take: time, memory, judge.")
-@click.option("--again", is_flag=True, help="Score a stored run's cases anew, also those that have these scores.")
+@click.option("--resume", is_flag=True, help="Continue a job that was stopped (with --out, and --jobs or --engine).")
+@click.option("--plan", is_flag=True, help="Score only a sample, and estimate what all would take: time, memory, cost.")
+@click.option("--again", is_flag=True, help="Score a stored run's cases again, even if they have these scores.")
 @suspects_options
 @show_personal_data_option
 @media_root_option
@@ -156,7 +156,7 @@ def score(
     OpenTelemetry exports (OpenInference, GenAI, OpenLLMetry), other tools' exports, chat logs and AgentUnit's own
     records are told apart by themselves. 'agentunit doctor FILE' says what a file holds and lacks.
 
-    The name of a run in place of a file puts new metrics over what it recorded, and keeps the scores with it.
+    The name of a run instead of a file scores what it recorded with new metrics, and keeps the scores with it.
 
     \b
     agentunit score traces.jsonl
@@ -174,7 +174,7 @@ def score(
     """
     choice.configure()
     if suspects and following.is_asked:
-        raise click.UsageError("--suspects compares runs that are there, --follow scores those to come: one at a time")
+        raise click.UsageError("--suspects compares recorded runs, --follow scores new ones: use one at a time")
     if suspects:
         refuse_with_suspects(
             metrics=names, by=by, jobs=jobs, engine=engine, resume=resume, plan=plan, again=again, expected=expected
@@ -247,7 +247,7 @@ def score(
         or (engine is None and out is not None and unfinished_path(out) == out)
     ):
         raise click.UsageError(
-            "--resume goes on with a run that had --jobs and --out FILE (no URL), or --engine and --out: repeat them"
+            "--resume continues a run that had --jobs and --out FILE (no URL), or --engine and --out: repeat them"
         )
     refuse_overwriting_inputs(files, out, errors_file)
     check_output(out)
@@ -309,7 +309,8 @@ def score(
         print_reading(source, Terminal(stderr=out == STDIN))
         if table is not None and summary.n_cases:
             print_slices(table, infos, Terminal(stderr=out == STDIN), all_rows=all_rows)
-        _print(summary, metrics, out if summary.n_cases or out == STDIN else None, errors_file, files)
+        shared_ids = getattr(source, "repeated_ids", ())
+        _print(summary, metrics, out if summary.n_cases or out == STDIN else None, errors_file, files, shared_ids)
     _leave(decision, summary, as_json)
 
 
@@ -363,10 +364,10 @@ def score_stored_run(
                 score_run(store, header.id, metrics, again=again, on_case=progress.ticker(), jobs=jobs)
         except KeyboardInterrupt:
             progress.clear()
-            say_stopped("the scores so far are kept with the run; the same command goes on")
+            say_stopped("the scores so far are kept with the run; the same command continues")
             raise click.exceptions.Exit(_INTERRUPTED) from None
         except StoreError as error:
-            raise InputFailure(f"{error}; the scores so far are kept, and the same command goes on") from None
+            raise InputFailure(f"{error}; the scores so far are kept, and the same command continues") from None
         finally:
             progress.clear()
         scored = run_from_store(store, header.id)
@@ -420,7 +421,12 @@ def _list_error(error: InputError, errors_stream: IO[bytes] | None) -> None:
 
 
 def _print(
-    summary: RunSummary, metrics: Sequence[Any], out: str | None, errors_file: str | None, files: Sequence[str]
+    summary: RunSummary,
+    metrics: Sequence[Any],
+    out: str | None,
+    errors_file: str | None,
+    files: Sequence[str],
+    shared_ids: Collection[str],
 ) -> None:
     if summary.n_cases == 0 and not summary.n_input_errors:
         click.echo(printable_line(f"nothing to score: {', '.join(files)} holds no records"), err=True)
@@ -437,9 +443,9 @@ def _print(
     elif summary.n_cases and not out:
         steps.append("agentunit score … --out scores.jsonl keeps every case's scores")
     if informational := [row.metric for row in summary.metrics if row.status == "informational"]:
-        steps.append(f"agentunit metrics {informational[0]} tells why it is informational only")
+        steps.append(f"agentunit metrics {informational[0]} explains why it is only informational")
     infos = {metric.name: describe(metric) for metric in metrics}
-    print_run(summary, infos, Terminal(stderr=out == STDIN), next_steps=steps)
+    print_run(summary, infos, Terminal(stderr=out == STDIN), next_steps=steps, shared_ids=shared_ids)
 
 
 def _worst_case(summary: RunSummary, metrics: Sequence[Any]) -> str | None:

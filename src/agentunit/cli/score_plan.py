@@ -59,7 +59,7 @@ def plan_lines(plan: JobPlan, jobs: int) -> list[str]:
     if jobs > 1:
         lines.append(f"--jobs {jobs}: {duration(all_s / jobs)}, if that many cores are free")
     if plan.memory_bytes is not None:
-        lines.append(f"memory: about {plan.memory_bytes / 1e6:,.0f} MB a process")
+        lines.append(f"memory: about {plan.memory_bytes / 1e6:,.0f} MB per process")
     return lines
 
 

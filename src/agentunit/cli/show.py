@@ -66,7 +66,7 @@ def show(
 
     RUN is an id, the beginning of one, a name, 'last', 'last~1', an exported file or a score table (.parquet). Of
     a case that was repeated, the worst repeat is shown. With a CASE it may be a file or folder of records or traces,
-    too: that case is scored here and now. CASE is an id, or the beginning of one.
+    too: that case is scored on this machine. CASE is an id, or the beginning of one.
 
     \b
     agentunit show last
@@ -86,13 +86,13 @@ def show(
                 "'agentunit show FILE CASE' shows one of its cases"
             )
         mask = Mask(show_all=show_personal_data)
-        ids, found, infos = _cases_of_file(run_reference, case_id, mask)
+        ids, found, infos, files = _cases_of_file(run_reference, case_id, mask)
         if not found:
             meant = meant_case(case_id, ids)
             if meant is None:
                 raise unknown_case(run_reference, case_id, ids)
-            _, found, infos = _cases_of_file(run_reference, meant, mask)
-        _print_repeats(found, case_id, repeat, infos, "", full=full, as_json=as_json)
+            _, found, infos, files = _cases_of_file(run_reference, meant, mask)
+        _print_repeats(found, case_id, repeat, infos, "", full=full, as_json=as_json, files=files)
         return
     with (
         unreadable_runs_fail(),
@@ -121,8 +121,10 @@ def _show_case(reported: ReportedRun, case_id: str, repeat: int | None, *, full:
     _print_repeats(repeats, case_id, repeat, reported.infos, reported.run.header.id, full=full, as_json=as_json)
 
 
-def _cases_of_file(path: str, case_id: str, mask: Mask) -> tuple[list[str], list[ReportedCase], dict[str, MetricInfo]]:
-    """The ids of the records of a file, those of one case, scored by the default metrics, and the facts about these.
+def _cases_of_file(
+    path: str, case_id: str, mask: Mask
+) -> tuple[list[str], list[ReportedCase], dict[str, MetricInfo], list[str]]:
+    """The ids of the records of a file or folder, those of one case, scored, the facts about metrics, and their files.
 
     Nobody was asked whether a judge may see them, so none is.
     """
@@ -130,18 +132,21 @@ def _cases_of_file(path: str, case_id: str, mask: Mask) -> tuple[list[str], list
     ids: dict[str, None] = {}
     wanted: list[Record] = []
     place_of: list[int] = []
-    records = (each for each in trace_files_from([path], None, "trace") if isinstance(each, Record))
-    for position, record in enumerate(records):
+    files: list[str] = []
+    source = trace_files_from([path], None, "trace")
+    for position, record in enumerate(each for each in source if isinstance(each, Record)):
         ids[record.case.id] = None
         if record.case.id == case_id:
             wanted.append(record)
             place_of.append(position)
+            files.append(source.current_file or "")
     scored = list(score(wanted, metrics)) if wanted else []
     found = [
         ReportedCase(place_of[place], place, record.case.id, False, 0.0, record, case.scores)
         for place, (record, case) in enumerate(zip(wanted, scored, strict=True))
     ]
-    return list(ids), list(map(mask.case, found)), {metric.name: describe(metric) for metric in metrics}
+    infos = {metric.name: describe(metric) for metric in metrics}
+    return list(ids), list(map(mask.case, found)), infos, files
 
 
 def _print_repeats(
@@ -153,7 +158,9 @@ def _print_repeats(
     *,
     full: bool,
     as_json: bool,
+    files: Sequence[str] = (),
 ) -> None:
+    """Print the worst of the repeats, or the one that was asked for; ``files`` are those of records with one id."""
     wanted = [case for case in repeats if repeat is None or case.repeat + 1 == repeat]
     if not wanted:
         there = ", ".join(str(case.repeat + 1) for case in repeats)
@@ -165,21 +172,24 @@ def _print_repeats(
     chosen = worst_repeat(wanted, infos)
     print_case(view_case(chosen), infos, console, run_id=run_id, full=full)
     if len(repeats) > 1:
-        _print_other_repeats(repeats, chosen, console)
+        _print_other_repeats(repeats, chosen, files if len(set(files)) > 1 else [], console)
 
 
-def _print_other_repeats(repeats: Sequence[ReportedCase], chosen: ReportedCase, console: Terminal) -> None:
-    console.print("\nRepeats", style="bold")
-    for case in repeats:
+def _print_other_repeats(
+    repeats: Sequence[ReportedCase], chosen: ReportedCase, files: Sequence[str], console: Terminal
+) -> None:
+    heading = "\nCases with this id, of several files (--repeat N shows another)" if files else "\nRepeats"
+    console.print(heading, style="bold", highlight=False)
+    for number, case in enumerate(repeats):
         mark = "→" if case is chosen else " "
         scores = ", ".join(
             f"{metric} {score.result.value:.3g}"
             for metric, score in case.scores.items()
             if score.result.value is not None and score.status == "ok"
         )
-        print_line(
-            f"{mark} {case.repeat + 1}  {'the agent failed' if case.failed else printable_line(scores, 200)}", console
-        )
+        where = f"{printable_line(files[number])}: " if files else ""
+        how = "the agent failed" if case.failed else printable_line(scores, 200)
+        print_line(f"{mark} {case.repeat + 1}  {where}{how}", console)
 
 
 def _next_steps(reported: ReportedRun, reference: str, store_path: str) -> list[str]:

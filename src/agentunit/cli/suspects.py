@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from itertools import islice
 from typing import IO, Any, TypeVar
 
 import click
@@ -75,7 +76,7 @@ def suspects_options(command: _Command) -> _Command:
         metavar="FIELD",
         callback=field,
         help="With --suspects: runs with the same value of this field (metadata.NAME) are of one task. "
-        "Default: the id of the case, else the question.",
+        "Default: the id of the case, otherwise the question.",
     )(command)
     return click.option(
         "--suspects",
@@ -184,7 +185,7 @@ def score_suspects(
         with open_for_writing(out) as lines:
             for run in whole.runs:
                 lines.write(encode_json({**structs.asdict(run), "next": given.show_command(run)}) + b"\n")
-    shown = masked_report(report, mask, rows_shown(all_rows))
+    shown = masked_report(report, mask, rows_shown(all_rows or as_json))
     first = next(iter(report.suspects or report.runs), None)
     shown_by = None if first is None else given.show_command(first)
     steps = [] if shown_by is None else [shown_by]
@@ -193,7 +194,8 @@ def score_suspects(
     if given.source is not None:
         print_reading(given.source, Terminal(stderr=as_json or out == STDIN))
     if as_json:
-        data = {"n_suspects": len(report.suspects), **structs.asdict(shown), "groups": groups, "n_errors": n_errors}
+        counts = {"n_suspects": len(report.suspects), "n_ranked": len(report.runs)}
+        data = {**counts, **structs.asdict(shown), "groups": groups, "n_errors": n_errors}
         click.echo(
             printable_json({**data, "next": [] if shown_by is None else [shown_by], "exit_code": decision.exit_code})
         )
@@ -240,7 +242,8 @@ def _question_groups() -> Callable[[list[str]], list[list[int]]] | None:
 
 def _grounded(report: SuspectReport, given: SuspectInput) -> SuspectReport:
     """The report with what the local model says about the answers of the first suspects, where it is installed."""
-    wanted = {run.place: number for number, run in enumerate(report.runs[:MOST_RUNS]) if run.is_suspect}
+    suspects = ((run.place, number) for number, run in enumerate(report.runs) if run.is_suspect)
+    wanted = dict(islice(suspects, MOST_RUNS))
     metric = local_groundedness() if wanted and given.can_read_again else None
     if metric is None:
         return report

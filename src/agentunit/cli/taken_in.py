@@ -12,8 +12,9 @@ from typing import Any
 import click
 
 import agentunit
+from agentunit.cli.gated_metrics import gated_metric
 from agentunit.cli.options import InputFailure, open_store
-from agentunit.cli.references import names_traces
+from agentunit.cli.references import names_traces, refuse_other_files
 from agentunit.cli.trace_inputs import trace_files_from
 from agentunit.core.codec import encode_record
 from agentunit.core.records import Record
@@ -21,24 +22,28 @@ from agentunit.engine.gate_expressions import GateError, parse_gate
 from agentunit.engine.rescoring import score_run
 from agentunit.metrics.parameters import kept_here
 from agentunit.metrics.registry import DEFAULT_METRICS, resolve_metrics
+from agentunit.reports.console import Terminal
 from agentunit.reports.figures import counted
 from agentunit.reports.printable import printable_line
 from agentunit.reports.progress import Progress
+from agentunit.reports.trace_console import print_reading
 from agentunit.store.portable import is_portable
 from agentunit.store.protocol import RunStore
 
 _FINGERPRINT = "traces_fingerprint"
 
 
-def run_of_traces(path: str, store_path: str, metric: str | None) -> str:
+def run_of_traces(path: str, store_path: str, metric: str | None, *, keep: bool = True) -> str:
     """The id of the run that holds the records of a file; the same records are taken in once.
 
     They are scored by the standard set, or by the metric that is asked for, on this machine: nobody was asked whether
-    a judge may see them.
+    a judge may see them. Without ``keep`` the store is one for a look, and its run cannot be named later.
     """
+    refuse_other_files(path, store_path)
     if os.path.isfile(path) and is_portable(path):
         raise InputFailure(f"{path} is an exported run: 'agentunit import {path}' takes it into the store first")
-    records = [each for each in trace_files_from([path], None, "trace") if isinstance(each, Record)]
+    source = trace_files_from([path], None, "trace")
+    records = [each for each in source if isinstance(each, Record)]
     if not records:
         raise InputFailure(
             f"{path} is not an exported run, and no record could be read from it "
@@ -52,6 +57,11 @@ def run_of_traces(path: str, store_path: str, metric: str | None) -> str:
         run_id = next((run.id for run in store.runs() if run.settings.get(_FINGERPRINT) == fingerprint), None)
         if run_id is None:
             run_id = _take_in(store, path, records, lines, fingerprint, metrics)
+            how = (
+                f"imported as run {run_id}" if keep else "scored for this look ('agentunit label' keeps them as a run)"
+            )
+            click.echo(f"{counted(len(records), 'record')} of {printable_line(path)} {how}", err=True)
+            print_reading(source, Terminal(stderr=True))
         progress = Progress("cases", fraction=lambda: None)
         try:
             with redirect_stdout(sys.stderr):
@@ -65,15 +75,22 @@ def run_or_traces(reference: str, store_path: str, gates: Sequence[str] = ()) ->
     """A reference to a run as it is; a file of traces becomes a run, scored by the standard set and what gates name."""
     if not names_traces(reference, store_path):
         return reference
+    named = _gated_metrics(gates)
     run_id = run_of_traces(reference, store_path, None)
-    try:
-        named = dict.fromkeys(parse_gate(each).metric for each in gates)
-    except GateError as error:
-        raise click.UsageError(str(error)) from None
     for metric in named:
-        if metric not in DEFAULT_METRICS:
-            run_of_traces(reference, store_path, metric)
+        run_of_traces(reference, store_path, metric)
     return run_id
+
+
+def _gated_metrics(gates: Sequence[str]) -> dict[str, None]:
+    """The metrics of gates that are not in the standard set. A slip is told before anything is read or scored."""
+    try:
+        found = [parse_gate(expression) for expression in gates]
+        for gate in found:
+            gated_metric(gate)
+    except GateError as error:
+        raise click.BadParameter(str(error), param_hint="--gate") from None
+    return dict.fromkeys(gate.metric for gate in found if gate.metric not in DEFAULT_METRICS)
 
 
 def _tell_apart(records: list[Record]) -> None:
@@ -104,7 +121,6 @@ def _take_in(
             repeats[record.case.id] = repeat + 1
             store.add_lines([(run_id, position, repeat, record.case.id, 0, 0.0, line)])
         store.set_status(run_id, "finished")
-    click.echo(f"{counted(len(records), 'record')} of {printable_line(path)} are run {run_id}", err=True)
     return run_id
 
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 from agentunit.cli.options import InputFailure, open_store
+from agentunit.core.case import DatasetCase
 from agentunit.core.records import Record
 from agentunit.core.results import InputError
 from agentunit.datasets.readers import DatasetError, load_dataset
+from agentunit.datasets.rows import field_notes
+from agentunit.reports.printable import printable_line
 from agentunit.store.opening import may_exist
 from agentunit.store.schema import StoreError
 from agentunit.traces.expected import ExpectedAnswers
@@ -61,13 +64,21 @@ def trace_files_from(
     answers = None
     if expected is not None:
         try:
-            answers = ExpectedAnswers(load_dataset(expected))
+            cases = load_dataset(expected)
+            print_field_notes(cases)
+            answers = ExpectedAnswers(cases)
         except DatasetError as error:
             raise InputFailure(f"--expected: {error}") from None
     try:
         return TraceFiles(files, format=format_name, group_by=group_by, expected=answers)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--from") from None
+
+
+def print_field_notes(cases: Sequence[DatasetCase], declared: Collection[str] = ()) -> None:
+    """Say which fields of a dataset are probably misspelled: they are not read."""
+    for slip in field_notes(cases, declared):
+        click.echo(f"note: {printable_line(slip)}", err=True)
 
 
 class StoredRun:

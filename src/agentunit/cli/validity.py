@@ -21,14 +21,14 @@ from agentunit.core.results import encode_json
 from agentunit.datasets.labels import (
     LabelFile,
     LabelsError,
-    labelled_records,
+    labeled_records,
     labels_by_id,
     orient_labels,
     read_label_file,
 )
 from agentunit.engine.judge_plan import SAMPLE_SIZE, plan_sending
 from agentunit.engine.judging import judged_metrics
-from agentunit.engine.validity import LabelJoin, LabelledScores, score_labelled
+from agentunit.engine.validity import LabeledScores, LabelJoin, score_labeled
 from agentunit.reports.console import Terminal
 from agentunit.reports.figures import counted
 from agentunit.reports.progress import Progress
@@ -69,7 +69,7 @@ from agentunit.traces.reading import read_records
     "--precision",
     type=click.FloatRange(0.0, 1.0, min_open=True),
     metavar="SHARE",
-    help="With RUN: the line from which on this share of the cases is good.  [default: the best balance]",
+    help="With RUN: find the score from which this share of the cases is good.  [default: the best balance]",
 )
 @by_option
 @jobs_option
@@ -162,7 +162,7 @@ def _ask_about(
     oriented = orient_labels(labels, label_means)
     sample: list[Any] = []
     if not records:
-        sample = list(islice(labelled_records(labels, oriented), SAMPLE_SIZE))
+        sample = list(islice(labeled_records(labels, oriented), SAMPLE_SIZE))
     elif STDIN not in records:
         sample = list(islice(LabelJoin(read_records(*records), labels_by_id(labels, oriented)), SAMPLE_SIZE))
     sample = [each[0] for each in sample if isinstance(each, tuple)]
@@ -177,17 +177,17 @@ def judge(
     label_means: Literal["good", "bad"] = "good",
     threshold: float | None = None,
     jobs: int | None = None,
-) -> tuple[ValidityReport, LabelledScores]:
+) -> tuple[ValidityReport, LabeledScores]:
     """Join, score and measure; what could not be used is in the report."""
     oriented = orient_labels(labels, label_means)
-    not_joined = [f"{counted(labels.n_unlabelled, 'row')} without a label"] if labels.n_unlabelled else []
+    not_joined = [f"{counted(labels.n_unlabeled, 'row')} without a label"] if labels.n_unlabeled else []
     if records:
         join = LabelJoin(read_records(*records), labels_by_id(labels, oriented))
-        scored = score_labelled(Progress("records").watch(join), metrics, jobs=jobs)
+        scored = score_labeled(Progress("records").watch(join), metrics, jobs=jobs)
         not_joined += unmatched(join)
     else:
-        labelled = Progress("cases").watch(labelled_records(labels, oriented))
-        scored = score_labelled(labelled, metrics, jobs=jobs)
+        labeled = Progress("cases").watch(labeled_records(labels, oriented))
+        scored = score_labeled(labeled, metrics, jobs=jobs)
     report = ValidityReport(
         labels=labels.path,
         n_labels=len(oriented),

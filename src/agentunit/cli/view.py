@@ -124,7 +124,8 @@ def _opened(references: tuple[str, ...], store_path: str) -> Iterator[tuple[str,
         address = os.path.join(folder, "runs.db")
         try:
             run_ids = [
-                run_of_traces(file, address, None) if file in traces else take_in_file(address, file) for file in files
+                run_of_traces(file, address, None, keep=False) if file in traces else take_in_file(address, file)
+                for file in files
             ]
             yield address, run_ids, True
         except StoreError as error:

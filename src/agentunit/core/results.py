@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Literal
@@ -12,6 +13,8 @@ from msgspec import Struct
 
 Status = Literal["ok", "informational", "not_applicable", "error"]
 """``ok`` may be gated; ``informational`` is shown but gated only when named; the other two carry no value."""
+EVIDENCE_NOTE = "evidence_note"
+"""The key of a detail that says that the score rests on evidence with which its worth was not measured."""
 
 
 @dataclass(slots=True)
@@ -181,7 +184,8 @@ class MetricSummary(Struct, omit_defaults=False):
     Where ``aggregate`` is "last", ``mean`` is the last value in dataset order, and has no interval.
     ``mean_of`` says what a mean that is not a rate is of ("support"); ``share_from_half`` is the share of cases at
     0.5 or above, for scores from 0 to 1. ``labeled`` is there when people labeled cases of the run for this metric,
-    ``panel`` when several judges were asked.
+    ``panel`` when several judges were asked. ``n_unmeasured`` of the ``n_scored`` rest on evidence (results of tool
+    calls) with which ``trust`` was not measured.
     """
 
     metric: str
@@ -216,6 +220,7 @@ class MetricSummary(Struct, omit_defaults=False):
     share_from_half: float | None = None
     labeled: LabeledSummary | None = None
     panel: PanelSummary | None = None
+    n_unmeasured: int = 0
 
 
 class Unscored(Struct):
@@ -373,6 +378,16 @@ class _WrittenCase(Struct):
     case_id: str
     scores: dict[str, _WrittenScore]
     v: int
+
+
+def describe_score_lines(names: Iterable[str]) -> str | None:
+    """What a file is whose first object has these names, where it is the scores of a case; else ``None``."""
+    if not {"index", "case_id", "scores"} <= set(names):
+        return None
+    return (
+        "holds scores ('agentunit score --out' wrote it) and no records: name the traces that they were made of, or "
+        "write '--out scores.parquet', which gate, compare, show and export read"
+    )
 
 
 def encode_scores(case: CaseScores) -> bytes:

@@ -63,7 +63,7 @@ class LabelFile(Struct):
     columns: list[str]
     rows: list[LabelRow]
     errors: list[InputError]
-    n_unlabelled: int = 0
+    n_unlabeled: int = 0
     n_not_by_people: int = 0
     n_other_names: int = 0
     other_names: set[str] = field(default_factory=set)
@@ -152,7 +152,7 @@ def labels_by_id(labels: LabelFile, oriented: Mapping[int, float]) -> dict[str, 
     return found
 
 
-def labelled_records(labels: LabelFile, oriented: Mapping[int, float]) -> Iterator[tuple[Record, Label]]:
+def labeled_records(labels: LabelFile, oriented: Mapping[int, float]) -> Iterator[tuple[Record, Label]]:
     """The rows of a file that holds the texts itself, as records with their labels."""
     if not set(_ANSWERS) & set(labels.columns):
         lack = "no column answer, response or output, and no record files were given to join its ids with"
@@ -220,7 +220,7 @@ def _collect(stream: io.BufferedIOBase, labels: LabelFile, column: str, annotati
             fields = said.fields
         raw = fields.get(column if said is None else "label")
         if raw is None or (isinstance(raw, str) and not raw.strip()):
-            labels.n_unlabelled += 1
+            labels.n_unlabeled += 1
             continue
         try:
             labels.rows.append(LabelRow(line, fields, *label_number(raw)))

@@ -246,8 +246,10 @@ def field_notes(cases: Iterable[DatasetCase], declared: Collection[str] = ()) ->
             if name not in declared and (slip := _slip(case, name, value)) is not None:
                 counts[name, slip] = counts.get((name, slip), 0) + 1
         for name in case.metadata if isinstance(case.metadata, Mapping) else ():
-            if isinstance(name, str) and name != _MARK and name not in declared and _nearest(name) == _MARK:
-                slip = f"is not read; did you mean {_MARK!r}?"
+            near = _nearest(name) if isinstance(name, str) and name not in declared else None
+            # Columns of tables that are no fields become metadata. Other names are too common for fields of one's own.
+            if near == _MARK or (near in ("expected_output", "context") and not getattr(case, near)):
+                slip = f"is not read; did you mean {near!r}?"
                 counts[f"metadata.{name}", slip] = counts.get((f"metadata.{name}", slip), 0) + 1
     return [f"field {shown(name)} ({n:,} {'case' if n == 1 else 'cases'}) {slip}" for (name, slip), n in counts.items()]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import groupby
@@ -10,7 +11,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from agentunit.core.judged import Judged, judged_of
-from agentunit.core.results import AmountSummary, JudgeSpread, MetricSummary, Score, Status, Unscored
+from agentunit.core.results import EVIDENCE_NOTE, AmountSummary, JudgeSpread, MetricSummary, Score, Status, Unscored
 from agentunit.engine.columns import numbers_of
 from agentunit.engine.judging import JudgeTally
 from agentunit.engine.margins import are_shares, possible_range
@@ -42,6 +43,7 @@ class _Backend:
         "last",
         "n_from_half",
         "n_scored",
+        "n_unmeasured",
         "records",
         "repeated",
         "statistics",
@@ -59,6 +61,7 @@ class _Backend:
         self.judge = JudgeVariance()
         self.elapsed_s = 0.0
         self.n_scored = 0
+        self.n_unmeasured = 0
         self.n_from_half = 0
         self.last: float | None = None
 
@@ -106,6 +109,8 @@ class MetricAggregate:
                 backend.amounts.add(amount)
         if backend is not None:
             backend.elapsed_s += score.elapsed
+            if EVIDENCE_NOTE in detail:
+                backend.n_unmeasured += 1
 
     def add_rows(
         self, rows: Iterable[ScoreRow], *, repeated: bool, clusters: Callable[[int], int] | None = None
@@ -123,8 +128,10 @@ class MetricAggregate:
             backend = self._add_value(
                 row.case_id, row.value, row.status, row.backend, row.reason, row.judged, row.amount
             )
-            if clusters is not None and backend is not None and row.value is not None:
-                backend.add_to_cluster(clusters(row.position), row.value)
+            if backend is not None and row.value is not None:
+                backend.n_unmeasured += row.reason is not None
+                if clusters is not None:
+                    backend.add_to_cluster(clusters(row.position), row.value)
 
     def add_columns(self, columns: ScoreColumns, case_id_at: Callable[[int, int], str]) -> None:
         """Take scores of a run without repeats, clusters and cases set aside: the same as ``add_rows``, but faster."""
@@ -159,6 +166,7 @@ class MetricAggregate:
         backend.n_from_half += sum(value >= HALF for value in values)
         backend.last = values[-1]
         backend.n_scored += len(values)
+        backend.n_unmeasured += sum(number in columns.reasons for number in numbers) if columns.reasons else 0
         for number in numbers if columns.judged else ():
             judged, value = columns.judged.get(number), columns.values[number]
             if judged is not None and value is not None:
@@ -182,6 +190,7 @@ class MetricAggregate:
             backend.n_from_half += sum(value >= HALF for value in values)
             backend.last = values[-1]
             backend.n_scored += len(values)
+            backend.n_unmeasured += each.n_unmeasured
             backend.elapsed_s += each.elapsed_s
             if backend.amounts is not None:
                 backend.amounts.extend(numbers_of(each.amounts))
@@ -260,6 +269,7 @@ class MetricAggregate:
     def _add_repeats(self, rows: Sequence[ScoreRow], cluster: int | None) -> None:
         values: dict[tuple[str, Status], list[float]] = {}
         amounts: dict[tuple[str, Status], list[float]] = {}
+        n_unmeasured: Counter[tuple[str, Status]] = Counter()
         said: dict[tuple[str, Status], list[tuple[float, ...]]] = {}
         without_value: set[tuple[Status, str]] = set()
         for row in rows:
@@ -270,6 +280,7 @@ class MetricAggregate:
                 self._add_unscored(row.case_id, row.status, row.reason, without_value)
             else:
                 values.setdefault((row.backend, row.status), []).append(row.value)
+                n_unmeasured[row.backend, row.status] += row.reason is not None
                 if row.judged is not None:
                     said.setdefault((row.backend, row.status), []).append(_said(row.judged, row.value))
                 if row.amount is not None:
@@ -285,6 +296,7 @@ class MetricAggregate:
             for value in repeats:
                 backend.records.add(value)
             backend.n_scored += len(repeats)
+            backend.n_unmeasured += n_unmeasured[key]
             if len(repeats) > 1:
                 backend.repeated.append(repeats)
             if key in said:
@@ -366,7 +378,8 @@ class MetricAggregate:
             maximum=records.maximum,
             total=records.total,
             exact_quantiles=records.exact,
-            trust=describe_trust(self.info, backend),
+            trust=describe_trust(self.info, backend, n_scored=scored.n_scored, n_unmeasured=scored.n_unmeasured),
+            n_unmeasured=scored.n_unmeasured,
             worst_cases=scored.worst.case_ids(),
             n_below_best=scored.worst.n_below_best,
             **repeats,

@@ -26,6 +26,7 @@ class ValueColumn(Struct, array_like=True):
     elapsed_s: float
     n_below_best: int
     worst: list[tuple[int, str, float]]
+    n_unmeasured: int = 0
 
 
 class ReasonColumn(Struct, array_like=True):

@@ -12,7 +12,7 @@ from math import inf
 from typing import Any, Literal
 
 from agentunit.core.results import RunSummary
-from agentunit.engine.comparison import Comparison
+from agentunit.engine.comparison import CaseKind, Comparison
 from agentunit.engine.gate_expressions import Gate, stored_gates
 from agentunit.engine.gates import DEFAULT_MIN_COVERAGE, GateVerdict, evaluate_gates
 from agentunit.engine.known_failures import KnownFailure, counted_part, known_failures
@@ -28,6 +28,8 @@ _VERDICTS: dict[int, RunVerdict] = {
 }
 # Whoever treats 3 as an outage to be retried must not wave a failure through: a failure comes first.
 _STRICTEST_FIRST = (EXIT_FAILED, EXIT_ERRORS, EXIT_CANNOT_TELL)
+_WORSE_KINDS: tuple[CaseKind, ...] = ("newly failing", "worse")
+_BETTER_KINDS: tuple[CaseKind, ...] = ("fixed", "better")
 _CASES_NAMED = 3
 _ID_LENGTH = 40
 
@@ -111,6 +113,25 @@ class Decision:
         """The ids of the cases to look at, in this order: those that newly fail, then those behind the reasons."""
         counted = (each for each in self.reasons if each.exit_code or each.kind == "newly failing")
         return tuple(dict.fromkeys(case for reason in counted for case in reason.cases))
+
+    @property
+    def way_out(self) -> str | None:
+        """What one can do where the data cannot tell whether the run is worse than a baseline; ``None`` elsewhere."""
+        comparison = self.comparison
+        if self.exit_code != EXIT_CANNOT_TELL or comparison is None or not comparison.n_by_kind:
+            return None
+        others = any(each.exit_code and each.kind != "undecided" for each in self.reasons)
+        undecided = comparison.undecided
+        # Where cases or scores are missing, others would not help: the reason says what does.
+        if others or not undecided or any(each.cases_needed is None for each in undecided):
+            return None
+        n_worse, n_better = (
+            sum(comparison.n_by_kind.get(kind, 0) for kind in kinds) for kinds in (_WORSE_KINDS, _BETTER_KINDS)
+        )
+        better = f", {n_better:,} better" if n_better else ""
+        seen = f"{n_worse:,} of {comparison.n_paired:,} cases worse{better}" if n_worse else f"no case is worse{better}"
+        code = count_unsure(self, "by-case").exit_code
+        return f"{seen}. More cases would tell; --unsure by-case decides by these cases alone (exit code {code})"
 
 
 def decide_run(
@@ -434,6 +455,8 @@ def _headline_part(reason: Reason) -> str:
         return f"{reason.subject} is worse than the baseline{_in_cases(reason.cases)}"
     if reason.kind == "undecided":
         return reason.text if reason.subject == "comparison" else f"{reason.subject}: {reason.text}"
+    if reason.kind == "gate" and not reason.cases:
+        return f"{reason.subject} ({reason.text.partition(';')[0]})"
     return f"{reason.subject}{_in_cases(reason.cases)}"
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from math import ceil, fsum, inf
+from math import ceil, floor, fsum, inf
 from typing import Literal
 
 from msgspec import structs
@@ -21,7 +21,7 @@ from agentunit.formulas.repeats import pass_at_k, pass_hat_k
 from agentunit.formulas.running import ClusterTotals
 from agentunit.formulas.statistics import Interval, mean_interval, quantile, wilson_interval
 from agentunit.metrics.base import MetricInfo
-from agentunit.metrics.trust import describe_trust
+from agentunit.metrics.trust import describe_trust, unmeasured_note
 from agentunit.store.runs import ScoreRow
 
 DEFAULT_MIN_COVERAGE = 0.8
@@ -173,6 +173,9 @@ def _evaluated(run: ScoredRun, gate: Gate, min_coverage: float) -> GateVerdict:
         whole = backend in info.informational
         part = f"{n_informational} of {len(scored)} scores are of text that {backend} was not measured on"
         verdict = replace(verdict, note=f"informational: {describe_trust(info, backend) if whole else part}")
+    n_unmeasured = sum(row.reason is not None for row in scored)
+    if (unmeasured := unmeasured_note(info, backend, len(scored), n_unmeasured)) is not None:
+        verdict = replace(verdict, note=f"{verdict.note}; {unmeasured}" if verdict.note else unmeasured)
     if gate.aggregate == LABELED:
         return _by_labels(verdict, run, info, min_coverage)
     by_case = _by_case(scored)
@@ -326,7 +329,9 @@ def _judged(verdict: GateVerdict, min_coverage: float, breaking: tuple[str, ...]
     if not covered:
         what = "cases" if gate.aggregate.startswith("pass") else "records"
         too_few = f"only {verdict.n_scored} of {verdict.n_expected} {what} scored, {min_coverage:.0%} are needed"
-        reason = f"{too_few}; {reason}"
+        # A share that is written with two digits must not ask for more than there is.
+        enough = replace(gate, coverage=floor(verdict.coverage * 100) / 100)
+        reason = f"{too_few}; {reason}" + (f"; if the others need no score: '{enough}'" if holds else "")
     passed = holds and covered
     return replace(verdict, verdict="pass" if passed else "fail", reason=reason, cases=() if holds else breaking)
 

@@ -14,7 +14,7 @@ EVIDENCE = {
     "injection_suspected": MetricInfo(
         "injection_suspected",
         "quality",
-        "1 where a text of the case seems to speak to the judge, by signs that are not proof.",
+        "1 where a text of the case seems to address the judge, by signs that are not proof.",
         direction="lower",
         range=(0.0, 1.0),
         backend="judge",
@@ -23,7 +23,7 @@ EVIDENCE = {
     "quote_found": MetricInfo(
         "quote_found",
         "quality",
-        "The share of the judge's quotes that stand in the texts they are said to be from.",
+        "The share of the judge's quotes that are really in the texts they name.",
         direction="higher",
         range=(0.0, 1.0),
         backend="judge",
@@ -32,7 +32,7 @@ EVIDENCE = {
     "judges_disagree": MetricInfo(
         "judges_disagree",
         "quality",
-        "1 where the judges of a panel lie at least half of the scale apart.",
+        "1 where the judges of a panel are at least half of the scale apart.",
         direction="lower",
         range=(0.0, 1.0),
         backend="judge",

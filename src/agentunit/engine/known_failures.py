@@ -24,7 +24,7 @@ KnownState = Literal["still fails", "fixed", "expired", "unknown"]
 
 @dataclass(frozen=True)
 class KnownFailure:
-    """A marked case of a run: ``expired`` counts again, ``unknown`` means that no gate tells whether it passes."""
+    """A marked case of a run: ``expired`` counts again, ``unknown`` means that no gate says whether it passes."""
 
     case_id: str
     reason: str

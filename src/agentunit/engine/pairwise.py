@@ -156,7 +156,7 @@ def judge_all_pairs(
 def judge_pairs(pairs: Pairs, on_pair: Callable[[int], None] = lambda _: None) -> list[Verdict | None]:
     """A verdict for each pair, in order; ``None`` for those whose answers are the same.
 
-    Several batches are under way at once. What was answered before comes from the cache, so the same command goes on
+    Several batches are under way at once. What was answered before comes from the cache, so the same command continues
     where it was stopped.
     """
     judge: Any = resolve_backend("judge", "pairwise", "compare")

@@ -6,7 +6,6 @@ import asyncio
 import hashlib
 import os
 import re
-import signal
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -34,6 +33,7 @@ from agentunit.datasets.readers import fingerprint, load_dataset
 from agentunit.engine.agent_view import AgentView, agent_view
 from agentunit.engine.case_fields import clusters_of
 from agentunit.engine.conversations import add_earlier_users, converse
+from agentunit.engine.end_signals import heard_by
 from agentunit.engine.judge_plan import judge_described
 from agentunit.engine.judge_runs import judge_run
 from agentunit.engine.judging import judged_metrics
@@ -453,26 +453,14 @@ async def _until_done(
 @contextmanager
 def _interrupts(stop: threading.Event) -> Iterator[None]:
     """Ctrl-C, a polite request to end or a closed terminal asks for a clean stop; a second one is not held back."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    earlier = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    hangup = getattr(signal, "SIGHUP", None)  # not on Windows
-    if hangup is not None and signal.getsignal(hangup) != signal.SIG_IGN:  # as nohup leaves it
-        earlier[hangup] = signal.getsignal(hangup)
 
     def ask(number: int, frame: Any) -> None:
         if stop.is_set():
             raise KeyboardInterrupt
         stop.set()
 
-    for number in earlier:
-        signal.signal(number, ask)
-    try:
+    with heard_by(ask):
         yield
-    finally:
-        for number, handler in earlier.items():
-            signal.signal(number, handler)
 
 
 async def _run_case(plan: Plan, recording: Recording, position: int, repeat: int) -> AgentResult:

@@ -36,6 +36,7 @@ from agentunit.store.parquet_table import TableRow
 from agentunit.store.portable import read_portable
 from agentunit.store.protocol import RunStore
 from agentunit.store.runs import RecordRow, RunHeader, ScoreRow, StoredRecord
+from agentunit.store.score_blocks import reason_in
 from agentunit.store.table_reading import is_table
 from agentunit.traces.remote import is_file, is_remote
 
@@ -282,7 +283,7 @@ def score_row(position: int, repeat: int, case_id: str, score: Score, info: Metr
         score.status,
         score.backend,
         score.version,
-        str(detail.get("reason") or "") or None if score.result.value is None else None,
+        reason_in(score.result.value, detail),
         amount_of(info, detail) if info is not None else None,
         judged_of(detail, nested=True),
     )

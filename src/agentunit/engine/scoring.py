@@ -40,7 +40,7 @@ def score(
 
     ``records`` is any iterable of records, dicts in the shape of records, or ``(case, trace, outcome)``. ``metrics``
     are names, classes or instances (default: the standard set). Nothing is read before the run is iterated or
-    summarized. A metric that raises gives that case a score of status ``error``; the run goes on. A record that
+    summarized. A metric that raises gives that case a score of status ``error``; the run continues. A record that
     cannot be read is collected in ``Run.input_errors``; with ``strict`` it raises ``RecordError``. Metrics that work
     in batches see up to ``batch_size`` cases at once; while a judge answers, further cases are on their way to it: up
     to eight times as many as it is asked about at once, and at most 512.
@@ -124,7 +124,7 @@ class RunTotals:
 class Run(RunTotals, ScoreRows):
     """A run of metrics over records. Iterating yields each case's scores as they are made, once.
 
-    ``to_rows``, ``to_pandas`` and ``to_polars`` give all scores at once, in place of iterating.
+    ``to_rows``, ``to_pandas`` and ``to_polars`` give all scores at once, instead of iterating.
 
     One that is not ``aggregated`` only yields scores: its summary says nothing about its metrics. ``on_scored`` is
     called with each item and its scores.

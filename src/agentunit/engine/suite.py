@@ -29,7 +29,7 @@ class Suite:
     graded by (``expected_output``, the answer keys of metrics): ``grader_fields`` names more fields that only graders
     read, ``agent_fields`` lists all the metadata that agents receive. ``isolation`` says where a Python function runs:
     ``process`` (worker processes), ``thread`` (this process) or ``auto`` (``module:function`` in worker processes,
-    objects in this one). ``agent_version`` is kept with the run, in place of a hash of the agent's source. ``cluster``
+    objects in this one). ``agent_version`` is kept with the run, instead of a hash of the agent's source. ``cluster``
     names a field of the metadata (``metadata.customer``) by which cases are alike: intervals and tests are over its
     values, not over cases. ``store: masked`` lets the store keep records with personal data masked only.
     """

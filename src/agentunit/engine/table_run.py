@@ -13,6 +13,7 @@ from agentunit.core.judged import judged_of
 from agentunit.core.results import CaseScores, InputError, MetricResult, Score, decode_json
 from agentunit.engine.score_rows import case_rows
 from agentunit.engine.scored_run import ScoredRun, in_suite_order, recorded_infos
+from agentunit.metrics.evidence import NOT_MEASURED
 from agentunit.store.parquet_table import TABLE_VERSION, TableFacts, TableRow, TableWriter, rows_by_place
 from agentunit.store.runs import RecordRow, RunHeader, ScoreRow
 from agentunit.store.table_reading import ScoreTable
@@ -54,7 +55,7 @@ def _score_row_of(row: TableRow, *, judged: bool) -> ScoreRow:
         row.status,  # type: ignore[arg-type]  # the reader has checked them
         row.backend,  # type: ignore[arg-type]
         row.version,  # type: ignore[arg-type]
-        row.reason if row.value is None else None,
+        row.reason if row.value is None or row.reason == NOT_MEASURED else None,
         row.amount,
         judged_of(detail_of(row), nested=True) if judged else None,
     )

@@ -1,6 +1,6 @@
 """How far scores agree with people's labels: the measure behind every figure of trust.
 
-Three steps, each usable alone: ``LabelJoin`` puts labels to records, ``score_labelled`` scores what is labeled, and
+Three steps, each usable alone: ``LabelJoin`` puts labels to records, ``score_labeled`` scores what is labeled, and
 ``measure_agreement`` says how well one metric and backend tells good from bad, and how sure that is.
 """
 
@@ -184,7 +184,7 @@ class LabelJoin:
         return [case_id for case_id in self._labels if case_id not in self._seen]
 
 
-class LabelledScores(Struct):
+class LabeledScores(Struct):
     """Labeled cases after scoring: the rows of each metric and backend, and the run's own summary."""
 
     rows: dict[tuple[str, str], list[ScoredRow]]
@@ -204,22 +204,22 @@ class LabelledScores(Struct):
         return sorted(found, key=lambda each: order.index(each.metric))
 
 
-def score_labelled(
-    labelled: Iterable[tuple[Any, Label] | InputError],
+def score_labeled(
+    labeled: Iterable[tuple[Any, Label] | InputError],
     metrics: Any = None,
     *,
     batch_size: int = 64,
     jobs: int | None = None,
-) -> LabelledScores:
+) -> LabeledScores:
     """Score labeled records with any metrics; higher labels are better. Backends are kept apart.
 
     >>> case = {"id": "q1", "expected_output": "4"}
-    >>> scored = score_labelled([({"case": case, "outcome": "4"}, Label(1.0))], ["answer_correctness"])
+    >>> scored = score_labeled([({"case": case, "outcome": "4"}, Label(1.0))], ["answer_correctness"])
     >>> scored.rows
     {('answer_correctness', 'lexical'): [ScoredRow(label=1.0, value=1.0, group=None, threshold=None)]}
     """
     labels: list[Label] = []
-    run: Run = score(_records_of(labelled, labels), metrics, batch_size=batch_size, jobs=jobs)
+    run: Run = score(_records_of(labeled, labels), metrics, batch_size=batch_size, jobs=jobs)
     rows: dict[tuple[str, str], list[ScoredRow]] = {}
     for case in run:
         label = labels[case.index]
@@ -227,7 +227,7 @@ def score_labelled(
             if each.value is not None:
                 row = ScoredRow(label.value, each.value, label.group, each.result.detail.get("threshold"))
                 rows.setdefault((name, each.backend), []).append(row)
-    return LabelledScores(rows, {metric.name: describe(metric) for metric in run.metrics}, run.summary())
+    return LabeledScores(rows, {metric.name: describe(metric) for metric in run.metrics}, run.summary())
 
 
 def threshold_for(info: MetricInfo, asked: float | None) -> float | None:
@@ -242,8 +242,8 @@ def threshold_for(info: MetricInfo, asked: float | None) -> float | None:
     return DEFAULT_THRESHOLD if info.range in ((0.0, 1.0), (None, None)) else None
 
 
-def _records_of(labelled: Iterable[tuple[Any, Label] | InputError], labels: list[Label]) -> Iterator[Any]:
-    for each in labelled:
+def _records_of(labeled: Iterable[tuple[Any, Label] | InputError], labels: list[Label]) -> Iterator[Any]:
+    for each in labeled:
         if isinstance(each, InputError):
             yield each
             continue

@@ -33,6 +33,18 @@ def mean_difference(differences: Sequence[float]) -> float | None:
     return fsum(differences) / len(differences) if differences else None
 
 
+def suspicion(difference: float, task_difference: float) -> float:
+    """How likely a run went wrong: half by how far it differs from its peers, half by how far runs of its task differ.
+
+    Runs that all do something else are mostly all wrong, for one thing is right. One that stands alone against peers
+    who agree may be the only one that is right.
+
+    >>> suspicion(1.0, 1.0), suspicion(1.0, 0.5), suspicion(0.0, 0.0)
+    (1.0, 0.75, 0.0)
+    """
+    return (difference + task_difference) / 2
+
+
 def percentile_rank(ordered: Sequence[float], value: float) -> float:
     """The share of values, given in ascending order, that lie below one; those equal to it count half.
 

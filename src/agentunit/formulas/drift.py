@@ -170,7 +170,7 @@ class DriftDetector(Struct):
         return True
 
     def is_outside(self, value: float) -> bool:
-        """Whether a value lies outside of the range, by more than rounding."""
+        """Whether a value is outside of the range, by more than rounding."""
         if self.low is None or self.high is None:
             return False
         rounding = 1e-9 * (self.high - self.low)

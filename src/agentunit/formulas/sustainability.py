@@ -24,15 +24,15 @@ class EnergyRange(NamedTuple):
     high_j: float
 
 
-def modelled_cpu_energy(busy_cpu_s: float) -> EnergyRange:
+def modeled_cpu_energy(busy_cpu_s: float) -> EnergyRange:
     """The energy of busy processors where no counter can be read: seconds of CPU time × watts of a busy thread.
 
     Linear in utilization, without the idle power of a machine that waits, or its cooling. Memory is apart.
 
-    >>> modelled_cpu_energy(100.0)
+    >>> modeled_cpu_energy(100.0)
     EnergyRange(low_j=160.0, value_j=380.0, high_j=600.0)
     """
-    _check("modelled_cpu_energy", "busy_cpu_s", busy_cpu_s)
+    _check("modeled_cpu_energy", "busy_cpu_s", busy_cpu_s)
     low, high = BUSY_CPU_WATTS_RANGE
     return EnergyRange(busy_cpu_s * low, busy_cpu_s * BUSY_CPU_WATTS, busy_cpu_s * high)
 
@@ -59,15 +59,15 @@ def memory_modules_watts(machine_gb: float, arm: bool = False) -> float:
     return next(guesses, ceil(machine_gb / _LARGEST_MODULE_GB)) * (ARM_MODULE_WATTS if arm else MODULE_WATTS)
 
 
-def modelled_memory_energy(used_gb_s: float, modules_j: float) -> EnergyRange:
+def modeled_memory_energy(used_gb_s: float, modules_j: float) -> EnergyRange:
     """The energy of memory: gigabytes in use × seconds × watts. Memory draws power whether it is used or not, so at
     the most it is that of all modules of the machine over the same time.
 
-    >>> modelled_memory_energy(2.0 * 100.0, 20.0 * 100.0)
+    >>> modeled_memory_energy(2.0 * 100.0, 20.0 * 100.0)
     EnergyRange(low_j=16.0, value_j=78.0, high_j=2000.0)
     """
-    _check("modelled_memory_energy", "used_gb_s", used_gb_s)
-    _check("modelled_memory_energy", "modules_j", modules_j)
+    _check("modeled_memory_energy", "used_gb_s", used_gb_s)
+    _check("modeled_memory_energy", "modules_j", modules_j)
     value_j = used_gb_s * MEMORY_WATTS_PER_GB
     return EnergyRange(used_gb_s * LEAST_MEMORY_WATTS_PER_GB, value_j, max(value_j, modules_j))
 

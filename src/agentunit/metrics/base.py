@@ -57,11 +57,11 @@ class MetricInfo:
     ``trust`` says, for each backend, what a score is worth where nobody has measured it ("exact", "descriptive", …);
     measured figures take its place. Scores of the backends in ``informational`` are shown but not gated. ``probes``
     are what must be measured while the agent runs. ``amount`` names a key of the detail and its unit: what tables show
-    in place of a score that says little by itself. ``aggregate`` is how a run adds up: the mean over its cases, or
+    instead of a score that says little by itself. ``aggregate`` is how a run adds up: the mean over its cases, or
     the last value in dataset order, for a balance that each case changes. ``question`` is what a person is asked who
     labels a case: "yes" is the value 1.0; where it is ``graded``, any share between is an answer, too. ``mean_of``
     says what a mean is of where scores are a model's degrees and not verdicts ("support"): it is not a rate then.
-    ``shown_share`` is the share of people's labels that a calibrated judge learned from: these are no evidence of it.
+    ``shown_share`` is the share of people's labels that a calibrated judge learned from: these are not evidence of it.
     """
 
     name: str

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from agentunit.backends.quality import LEXICAL, SERVICES, QualityBackend, QualityQuestion, Verdict, resolve_backend
-from agentunit.core.results import MetricResult
+from agentunit.core.results import EVIDENCE_NOTE, MetricResult
 from agentunit.formulas.text import share_true
 from agentunit.metrics.base import ItemMetric, MetricInfo, describe_error
 from agentunit.metrics.calibration import Calibration, calibrated_info, calibration_of, models_asked
@@ -242,7 +242,7 @@ class _GroundedMetric(_QualityMetric):
         if self._evidence(item).pieces:
             return None
         places = [_EVIDENCE_PLACES[kind] for kind in self.evidence_kinds]
-        return f"nothing to hold the answer against: {', '.join(places)}"
+        return f"nothing to check the answer against: {', '.join(places)}"
 
     def shown(self, item: Item) -> dict[str, Any]:
         """What the detail always shows."""
@@ -253,7 +253,7 @@ class _GroundedMetric(_QualityMetric):
         if evidence.n_left_out:
             detail["evidence_left_out"] = evidence.n_left_out
         if any(piece.kind == "tools" for piece in evidence.pieces):
-            detail["evidence_note"] = NOT_MEASURED
+            detail[EVIDENCE_NOTE] = NOT_MEASURED
         return detail
 
     def question(self, item: Item) -> QualityQuestion:
@@ -295,7 +295,7 @@ def _located(claim: Any, pieces: Sequence[Piece], first: int) -> Any:
 
 @dataclass(frozen=True)
 class FaithfulnessMetric(_GroundedMetric):
-    """How far the answer rests on what the agent saw. Lexical fallback: the share of context strings that stand in it.
+    """How far the answer rests on what the agent saw. Lexical fallback: the share of context strings that are in it.
 
     A model or a judge is shown the case's context, retrieved documents and results of tool calls (at most 32,000
     characters of the latter two, most relevant first); ``evidence`` narrows that to ``"context"``, ``"retrieved"``,
@@ -330,7 +330,7 @@ class FaithfulnessMetric(_GroundedMetric):
 
 @dataclass(frozen=True)
 class AnswerCorrectnessMetric(_QualityMetric):
-    """How right the answer is, against the expected one. Lexical fallback: 1.0 if equal after trimming, else 0.0.
+    """How right the answer is, against the expected one. Lexical fallback: 1.0 if equal after trimming, otherwise 0.0.
 
     An expected output that is a list of strings means several acceptable answers.
 
@@ -460,7 +460,7 @@ class ToolSuccessMetric(ItemMetric):
     """The share of tool calls that ended with status ``success``.
 
     A call without a status, or with any other, counts in the total. MCP's ``is_error`` and the ``exit_code`` of a
-    command stand for a status that is missing. A run without tool calls is scored by ``outcome.success``;
+    command replace a status that is missing. A run without tool calls is scored by ``outcome.success``;
     ``detail["basis"]`` says so, and the two kinds are not averaged with each other. An agent that failed with an error
     before any tool call has no score: nothing is known about its tools.
 

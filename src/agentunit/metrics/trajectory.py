@@ -20,7 +20,7 @@ _EXPECTED_AT = "case.metadata['expected_tool_calls']"
 class ToolTrajectoryMetric(ItemMetric):
     """F1 of the tool calls made against those expected; precision, recall and a tolerant alignment in the detail.
 
-    Expected calls stand in ``case.metadata["expected_tool_calls"]``: names, or dicts with ``name`` and ``arguments``
+    Expected calls are in ``case.metadata["expected_tool_calls"]``: names, or dicts with ``name`` and ``arguments``
     (left out: any will do). A trace without tool calls means that none was made. ``mode`` is ``unordered``,
     ``ordered`` or ``strict`` (position by position);
     ``arguments`` is ``equal``, ``subset`` (more arguments than expected are fine) or ``ignore``.

@@ -90,8 +90,13 @@ def measured_figures() -> dict[tuple[str, str], TrustFigure]:
     return {(figure.metric, figure.backend): figure for figure in figures}
 
 
-def describe_trust(info: MetricInfo, backend: str, *, at_length: bool = False) -> str:
+def describe_trust(
+    info: MetricInfo, backend: str, *, at_length: bool = False, n_scored: int = 0, n_unmeasured: int = 0
+) -> str:
     """What to print beside a score: one word (exact, strong, useful, weak, unmeasured), then what it rests on.
+
+    ``n_unmeasured`` of the ``n_scored`` scores rest on results of tool calls. A figure that was measured with other
+    evidence says nothing about these.
 
     >>> describe_trust(MetricInfo("mine", "custom", ""), "custom")
     'unmeasured'
@@ -104,5 +109,22 @@ def describe_trust(info: MetricInfo, backend: str, *, at_length: bool = False) -
         return own
     figure = measured_figures().get((info.name, backend))
     if figure is not None:
-        return figure.at_length() if at_length else str(figure)
+        note = unmeasured_note(info, backend, n_scored, n_unmeasured)
+        if note is not None and n_unmeasured >= n_scored:
+            return note
+        described = figure.at_length() if at_length else str(figure)
+        return described if note is None else f"{described}; {note}"
     return _OWN_WORDS.get(own, own if own.startswith("exact") else f"unmeasured, {own}")
+
+
+def unmeasured_note(info: MetricInfo, backend: str, n_scored: int, n_unmeasured: int) -> str | None:
+    """That some scores, or all, rest on evidence with which their worth was not measured; ``None`` where it was.
+
+    >>> unmeasured_note(MetricInfo("faithfulness", "quality", ""), "local", 62, 41)
+    '41 of 62 unmeasured (evidence: tool results)'
+    """
+    figure = measured_figures().get((info.name, backend))
+    if figure is None or not figure.evidence or not n_unmeasured:
+        return None
+    of_all = "" if n_unmeasured >= n_scored else f"{n_unmeasured:,} of {n_scored:,} "
+    return f"{of_all}unmeasured (evidence: tool results)"

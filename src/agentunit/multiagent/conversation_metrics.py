@@ -85,7 +85,7 @@ class StepRepetitionMetric(ItemMetric):
 class PingPongMetric(ItemMetric):
     """The share of turns in the longest stretch in which two agents talk with nobody else.
 
-    Needs at least three agents: two have nobody else to talk with.
+    Needs at least three agents: two have no one else to talk to.
 
     >>> say = lambda who: {"type": "message", "payload": {"role": "assistant", "agent": who, "content": f"I am {who}."}}
     >>> trace = {"events": [say(who) for who in ("lead", "coder", "tester", "coder", "tester")]}
@@ -107,7 +107,7 @@ class PingPongMetric(ItemMetric):
         speakers = [step.agent for step in steps]
         longest = longest_alternation(speakers)
         if longest is None or len(set(speakers)) < 3:
-            return self.unscored("fewer than three agents act: two have nobody else to talk with")
+            return self.unscored("fewer than three agents act: two have no one else to talk to")
         n_turns = sum(1 for _ in groupby(speakers))
         detail = {
             "agents": list(longest.agents),

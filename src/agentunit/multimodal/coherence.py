@@ -38,7 +38,7 @@ class MultimodalCoherenceMetric(ItemMetric):
 
     Modalities are read from the case: entries of its metadata such as ``image``, ``image_path``, ``images``,
     ``video_url`` or ``text`` that hold something other than a number; its query is text as well. A modality is referred
-    to when one of its keywords ("picture", "hear", "footage", "document", …) stands in the answer as a whole word.
+    to when one of its keywords ("picture", "hear", "footage", "document", …) is in the answer as a whole word.
     English only; it looks at words, not sense.
 
     >>> case = {"id": "q1", "query": "What is this?", "metadata": {"image_path": "cat.jpg"}}

@@ -21,7 +21,7 @@ IMAGE_KEYS = ("image_path", "image_paths", "images")
 class CrossModalGroundingMetric(ClipMetric):
     """Similarity of the answer and its pictures by CLIP: 1.0 from ``threshold`` on, below it in proportion.
 
-    Pictures stand in ``case.metadata["image_path"]`` (also ``image_paths``, ``images``): paths, bytes or data URIs,
+    Pictures are in ``case.metadata["image_path"]`` (also ``image_paths``, ``images``): paths, bytes or data URIs,
     one or several. A long answer is read in windows of as many tokens as the encoder takes (77 for CLIP): each window
     counts with the picture that fits it best, and the similarity is their mean, weighted by their tokens. The detail
     has the raw cosine, CLIPScore and what each picture reaches. ``prompt="A photo depicts "`` gives the published

@@ -126,7 +126,7 @@ def _cpu_energy(counters: RaplCounters) -> Capability:
     if counters.readable:
         return Capability(part, "ok", "read from the processor's counters, by the share of CPU time")
     denied = counters.problem is not None and HOW_TO_ENABLE in counters.problem
-    note = "modelled from CPU time, within a factor of 2.5; " + (
+    note = "modeled from CPU time, within a factor of 2.5; " + (
         "the counters may not be read (the fix lasts until the next start)" if denied else str(counters.problem)
     )
     return Capability(part, "not ready" if denied else "missing", note, HOW_TO_ENABLE if denied else None)

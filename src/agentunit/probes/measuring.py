@@ -13,8 +13,8 @@ from agentunit.formulas.sustainability import (
     JOULES_PER_KWH,
     EnergyRange,
     memory_modules_watts,
-    modelled_cpu_energy,
-    modelled_memory_energy,
+    modeled_cpu_energy,
+    modeled_memory_energy,
 )
 from agentunit.probes.machine import limits, machine_memory_bytes
 from agentunit.probes.meter import Account, GpuAccount, Meter, meter
@@ -158,7 +158,7 @@ def _facts(account: Account, meter: Meter, started_at: float | None) -> dict[str
     elapsed_s = account.elapsed_s
     by_rapl = account.package_j is not None
     counted_j = account.package_j or 0.0
-    cpu = EnergyRange(counted_j, counted_j, counted_j) if by_rapl else modelled_cpu_energy(account.cpu_s)
+    cpu = EnergyRange(counted_j, counted_j, counted_j) if by_rapl else modeled_cpu_energy(account.cpu_s)
     memory = None if by_rapl and meter.counts_memory_energy else _memory_energy(account)
     low_j, known_j, high_j = (fsum(parts) for parts in zip(cpu, memory or (0.0, 0.0, 0.0), strict=True))
     gpu_j = fsum(gpu.energy_j for gpu in account.gpus.values())
@@ -201,7 +201,7 @@ def _memory_energy(account: Account) -> EnergyRange | None:
         return None
     arm = platform.machine().lower().startswith(("arm", "aarch"))
     modules_w = 0.0 if machine_bytes is None else memory_modules_watts(machine_bytes / _GB, arm)
-    return modelled_memory_energy(account.memory_byte_s / _GB, modules_w * account.alone_s)
+    return modeled_memory_energy(account.memory_byte_s / _GB, modules_w * account.alone_s)
 
 
 def _missing(account: Account) -> list[str]:

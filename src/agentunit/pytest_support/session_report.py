@@ -29,6 +29,7 @@ from agentunit.reports.printable import printable, printable_line
 from agentunit.reports.reported_run import Mask, ReportedCase, ReportedRun
 from agentunit.reports.reporters import whole_file
 from agentunit.store.runs import RunHeader, ScoreRow
+from agentunit.store.score_blocks import reason_in
 
 _LINES_SHOWN = 10
 _REASON_LENGTH = 160
@@ -214,7 +215,7 @@ def _scored_run(placed: Sequence[tuple[int, str, Evaluated]], started_at: float)
     metrics: dict[str, list[ScoreRow]] = {}
     for position, nodeid, each in placed:
         for name, score in each.scores.items():
-            reason = None if score.value is not None else str(score.result.detail.get("reason") or "") or None
+            reason = reason_in(score.value, score.result.detail)
             metrics.setdefault(name, []).append(
                 ScoreRow(
                     position,

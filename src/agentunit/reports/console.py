@@ -97,10 +97,12 @@ def print_run(
     next_steps: Iterable[str] = (),
     all_rows: bool = True,
     gated: Collection[str] = (),
+    shared_ids: Collection[str] = (),
 ) -> None:
     """Print the table of a run, its gaps, its errors and the next commands.
 
-    Without ``all_rows`` the table has ten rows: those of the metrics that are ``gated`` first.
+    Without ``all_rows`` the table has ten rows: those of the metrics that are ``gated`` first. ``shared_ids`` are ids
+    that several cases have.
     """
     if summary.n_cases:
         shown = summary.metrics if all_rows else _first_rows(summary.metrics, gated)
@@ -115,7 +117,7 @@ def print_run(
         _print_informational(shown, console)
         _print_repeats(summary.metrics, infos, console)
         _print_judge(summary, infos, console)
-        _print_worst(shown, summary.metrics, infos, console)
+        _print_worst(shown, summary.metrics, infos, shared_ids, console)
     _print_unscored(summary.unscored, console)
     _print_input_errors(summary, console)
     rate = f" ({summary.n_cases / summary.elapsed_s:,.0f}/s)" if summary.elapsed_s > 0 else ""
@@ -184,7 +186,11 @@ def _print_informational(rows: list[MetricSummary], console: Console) -> None:
 
 
 def _print_worst(
-    rows: list[MetricSummary], all_rows: list[MetricSummary], infos: Mapping[str, MetricInfo], console: Console
+    rows: list[MetricSummary],
+    all_rows: list[MetricSummary],
+    infos: Mapping[str, MetricInfo],
+    shared_ids: Collection[str],
+    console: Console,
 ) -> None:
     # Only where a low score is a fault: the dearest case of a cheap run is not one.
     faulty = [row for row in rows if row.worst_cases and row.status == "ok" and infos[row.metric].unit == "score"]
@@ -197,7 +203,8 @@ def _print_worst(
         backend = f" ({row.backend})" if sum(other.metric == row.metric for other in all_rows) > 1 else ""
         named = row.worst_cases[:n_faulty]
         more = f" and {n_faulty - len(named):,} more" if n_faulty > len(named) else ""
-        by_cases.setdefault(f"{', '.join(named)}{more}", []).append(f"{row.metric}{backend}")
+        marked = ", ".join(f"{case_id} *" if case_id in shared_ids else case_id for case_id in named)
+        by_cases.setdefault(f"{marked}{more}", []).append(f"{row.metric}{backend}")
     if not by_cases:
         return
     console.print("\n[bold]Look at[/bold]")
@@ -207,6 +214,9 @@ def _print_worst(
     if len(lines) > _LINES_TO_LOOK_AT:
         left_off = counted(len(lines) - _LINES_TO_LOOK_AT, "more metric")
         console.print(f"  … and {left_off} (--json lists them)", style="dim", highlight=False)
+    if any(case_id in shared_ids for row in faulty for case_id in row.worst_cases):
+        said = "  *  cases of several files have this id: 'agentunit show FILE|FOLDER ID' lists them with their files"
+        console.print(said, style="dim", highlight=False)
 
 
 def _n_to_look_at(row: MetricSummary, info: MetricInfo) -> int:

@@ -149,6 +149,8 @@ def print_decision(decision: Decision, console: Console, *next_steps: str) -> No
     print_known_failures([decision], console)
     style = VERDICT_STYLE.get(decision.verdict, "bold red")
     line = printable_line(decision.headline)
+    if decision.way_out is not None:
+        print_line(f"\n{decision.way_out}", console)
     print_line(f"\n{line}", console, style)
     print_next(next_steps, console)
 

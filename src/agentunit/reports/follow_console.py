@@ -131,7 +131,8 @@ class FollowScreen:
 
 def follow_table(snapshot: Snapshot, info: Callable[[str], MetricInfo], mask: Mask) -> RenderableType:
     """The table: a row for each metric and backend, the slices that come nearest to an alert, and the last alerts."""
-    numbers = ("last hour", "24 hours", "all", "cases", "baseline")
+    # Short, so that names of metrics stand on one line of a terminal of 80 columns.
+    numbers = ("1 h", "24 h", "all", "cases", "baseline")
     table = plain_table("metric", "backend", *numbers, "change", right=numbers, fixed=("backend", *numbers, "change"))
     whole = [row for row in snapshot.rows if row.key.slice == WHOLE and row.key.kind == "value"]
     lacking = {row.key.metric: row for row in snapshot.rows if row.key.kind == "scored" and row.evidence >= _WATCHED}

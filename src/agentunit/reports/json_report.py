@@ -45,6 +45,7 @@ def decision_as_data(decision: Decision) -> dict[str, Any]:
             "reasons": decision.reasons,
             "failing_cases": decision.failing_cases,
             "unsure": decision.unsure,
+            "way_out": decision.way_out,
         },
         "exit_code": decision.exit_code,
     }

@@ -57,7 +57,7 @@ def describe_labeled(labeled: LabeledSummary) -> str:
     if labeled.n_skipped:
         notes.append(f"{labeled.n_skipped:,} skipped")
     if labeled.n_taught:
-        notes.append(f"{labeled.n_taught:,} more taught the judge and speak for themselves only")
+        notes.append(f"{labeled.n_taught:,} more taught the judge and count only as themselves")
     if labeled.assumed_random:
         notes.append("taken for a random sample: no draw is known")
     return f"labeled rate {with_interval(labeled.rate, labeled.low, labeled.high, 'score')} ({'; '.join(notes)})"

@@ -1,6 +1,7 @@
-"""One case as a rater sees it: what was asked, what came out with its doubtful words marked, and the evidence.
+"""One case as a rater sees it: what was asked, what came out, and the evidence.
 
-No score is on the page: a rater who knows it would agree with it too often.
+No score is on the page, and no doubtful word is marked before the rater asks for it or has answered: a rater who knows
+what the scorer says would agree with it too often.
 """
 
 from __future__ import annotations
@@ -35,8 +36,11 @@ class LabelPage(Struct):
     evidence: list[tuple[str, str]] = field(default_factory=list)
 
 
-def label_page(recorded: ReportedCase, info: MetricInfo, mask: Mask) -> LabelPage:
-    """The page of one case for one metric, masked; what the metric does not look at is left out."""
+def label_page(recorded: ReportedCase, info: MetricInfo, mask: Mask, *, marked: bool = False) -> LabelPage:
+    """The page of one case for one metric, masked; what the metric does not look at is left out.
+
+    ``marked``: with what the scorer doubts in the answer.
+    """
     case = mask.case(recorded)
     view = view_case(case, brief=True)
     score = case.scores.get(info.name)
@@ -53,7 +57,7 @@ def label_page(recorded: ReportedCase, info: MetricInfo, mask: Mask) -> LabelPag
     return LabelPage(
         case.case_id,
         conversation_text(view.turns) if view.turns else view.query or "",
-        marked_doubts(answer, detail, outcome_text(recorded.record.outcome)),
+        marked_doubts(answer, detail if marked else {}, outcome_text(recorded.record.outcome)),
         view.expected if "expected_output" in reads or info.name == "task_success" else [],
         _texts(detail.get("criteria")),
         [*zip(named, texts, strict=True), *calls],

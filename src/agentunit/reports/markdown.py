@@ -167,6 +167,7 @@ def _facts(reported: ReportedRun) -> str:
 def _reasons(decision: Decision) -> Iterator[str]:
     """The headline, and below it every reason with the cases behind it."""
     lines = [f"- {inline(describe_reason(reason), 600)}" for reason in decision.reasons]
+    lines += ["", inline(decision.way_out)] if decision.way_out else []
     yield "\n".join([f"**{inline(decision.headline, 600)}**", *([""] if lines else []), *lines])
 
 

@@ -100,7 +100,8 @@ def _verdict(decision: Decision) -> str:
         return ""
     head = f"<p style='margin:.4em 0'><strong>{_text(decision.headline)}</strong></p>"
     reasons = [describe_reason(each) for each in decision.reasons]
-    return head + _lines(each for each in reasons if each not in decision.headline)
+    advice = [decision.way_out] if decision.way_out else []
+    return head + _lines([*(each for each in reasons if each not in decision.headline), *advice])
 
 
 def _metrics(summary: RunSummary, infos: dict[str, MetricInfo]) -> str:

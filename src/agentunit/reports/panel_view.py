@@ -27,7 +27,7 @@ def describe_panel(panel: PanelSummary) -> list[str]:
     ...     print(line)
     2 judges, agreement 0.61 (Krippendorff's alpha)
     a: mean 0.50
-    b: mean 0.75, no value 1 time (HTTP 403), +0.10 against people, same side as they on 90 % of 10 labels
+    b: mean 0.75, no value 1 time (HTTP 403), +0.10 against people, agrees with them on 90 % of 10 labels
     far apart on 1 answer, worth a label: q7
     """
     alpha = "agreement not known" if panel.alpha is None else f"agreement {panel.alpha:.2f} (Krippendorff's alpha)"
@@ -39,7 +39,7 @@ def describe_panel(panel: PanelSummary) -> list[str]:
             parts.append(f"no value {counted(each.n_without_value, 'time')}{why}")
         if each.bias is not None and each.agreement is not None:
             parts.append(f"{each.bias:+.2f} against people")
-            parts.append(f"same side as they on {100 * each.agreement:.0f} % of {counted(each.n_labels, 'label')}")
+            parts.append(f"agrees with them on {100 * each.agreement:.0f} % of {counted(each.n_labels, 'label')}")
         lines.append(f"{each.judge}: {', '.join(parts)}")
     if panel.n_disagree:
         named = named_cases(panel.disagree_cases, _CASES_NAMED)
@@ -54,7 +54,7 @@ def describe_pairwise(found: Pairwise) -> list[str]:
     ...     failed_why=None, n_decided=16, n_first_won=9, n_turned=1)
     >>> print("\\n".join(describe_pairwise(chosen)))
     the new answers win 0.70 [0.35, 0.93] of 10 cases: 6 better, 2 worse, 2 ties (a tie counts half)
-    asked in both orders: the answer shown first won 9 of 16 decided questions, on 1 pair the place decided
+    asked in both orders: the answer shown first won 9 of 16 decided questions, on 1 pair the order decided
     1 pair with the same answer was not asked about
     """
     n_cases = found.n_won + found.n_lost + found.n_tied
@@ -68,7 +68,7 @@ def describe_pairwise(found: Pairwise) -> list[str]:
             f"{ties} (a tie counts half)"
         ]
     if found.n_decided:
-        place = f", on {counted(found.n_turned, 'pair')} the place decided" if found.n_turned else ""
+        place = f", on {counted(found.n_turned, 'pair')} the order decided" if found.n_turned else ""
         lines.append(
             f"asked in both orders: the answer shown first won {found.n_first_won} of {found.n_decided} decided "
             f"questions{place}"
@@ -82,7 +82,7 @@ def describe_pairwise(found: Pairwise) -> list[str]:
         lines.append(f"{counted(found.n_failed, 'pair')} without a verdict: {found.failed_why}")
     suspected = [each.case_id for each in found.pairs if each.injection_suspected]
     if suspected:
-        lines.append(f"texts that seem to speak to the judge: {named_cases(suspected, _CASES_NAMED)}")
+        lines.append(f"texts that seem to address the judge: {named_cases(suspected, _CASES_NAMED)}")
     if found.panel is not None:
         lines += [f"panel: {line}" for line in describe_panel(found.panel)]
     if found.spend is not None:

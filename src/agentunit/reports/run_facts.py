@@ -10,7 +10,7 @@ from agentunit.store.runs import RunHeader
 _KNOWN_WORDS = {
     "fixed": "fixed: remove the mark",
     "expired": "counts again: the mark ended on {until}",
-    "unknown": "set aside until {until}; no gate tells whether it passes",
+    "unknown": "set aside until {until}; no gate says whether it passes",
     "still fails": "still fails, set aside until {until}",
 }
 _IDS_SHOWN = {"fixed": 20, "expired": 20, "unknown": 5, "still fails": 5}

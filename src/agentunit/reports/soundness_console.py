@@ -94,19 +94,19 @@ def describe_effect(effect: Effect, n_cases: int) -> str:
     >>> describe_effect(Effect(0.06, 0.71, 0.78, 4), 3)
     'without these 3 cases the pass rate is 0.78 instead of 0.71'
     >>> describe_effect(Effect(0.06), 3)
-    'up to 0.06 of a pass rate hangs on them'
+    'up to 0.06 of a pass rate depends on them'
     >>> describe_effect(Effect(0.0001), 1)
-    'less than 0.01 of a pass rate hangs on it'
+    'less than 0.01 of a pass rate depends on it'
     >>> describe_effect(Effect(0.5, n_tried=200), 100)
-    '100 of the 200 cases that were tried: about 0.50 of a pass rate hangs on such cases'
+    '100 of the 200 cases that were tried: about 0.50 of a pass rate depends on such cases'
     """
     if effect.n_tried is not None:
         tried = f"{n_cases:,} of the {effect.n_tried:,} cases that were tried"
-        return f"{tried}: about {effect.share:.2f} of a pass rate hangs on such cases"
+        return f"{tried}: about {effect.share:.2f} of a pass rate depends on such cases"
     these = "this case" if n_cases == 1 else f"these {n_cases:,} cases"
     if effect.rate is None or effect.rate_without is None:
         most = f"up to {effect.share:.2f}" if effect.share >= _SHOWN_SHARE else f"less than {_SHOWN_SHARE}"
-        return f"{most} of a pass rate hangs on {'it' if n_cases == 1 else 'them'}"
+        return f"{most} of a pass rate depends on {'it' if n_cases == 1 else 'them'}"
     if round(effect.rate, 2) == round(effect.rate_without, 2):
         return f"the pass rate is {effect.rate:.2f} with and without {these}"
     return f"without {these} the pass rate is {effect.rate_without:.2f} instead of {effect.rate:.2f}"

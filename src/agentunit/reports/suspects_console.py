@@ -28,7 +28,11 @@ _TASK_WORDS = {
     "question": "the words of their questions",
     "meaning": "the meaning of their questions",
 }
-WORTH = "on public runs on which nothing was designed it finds failed ones with AUROC 0.78 and 0.81 (docs/validity.md)"
+WORTH = (
+    "failed runs are ranked first with AUROC 0.77 on tau-bench retail (357 runs), 0.94 on tau2 retail with Claude Code "
+    "(373) and 0.78 on GSM8K (5,276 answers), public sets that were measured once; docs/validity.md has four more"
+)
+"""Figures of ``benchmarks/validity/recorded_suspects.json``, of sets that no choice was made with."""
 
 
 def masked_report(report: SuspectReport, mask: Mask, n_shown: int | None) -> SuspectReport:
@@ -120,7 +124,7 @@ def print_suspects(
     if report.runs:
         console.print()
         by = " and ".join(_TASK_WORDS[each] for each in _TASK_WORDS if report.task_by.get(each))
-        print_line(f"runs of one task were told by {by}; {WORTH}", console, "dim")
+        print_line(f"runs of the same task were found by {by}; {WORTH}", console, "dim")
         print_line(
             "steps and length: percentiles within this input; they tell how hard a task is, not how it went",
             console,
@@ -141,6 +145,8 @@ def _print_run(run: Suspect, console: Console, *, with_source: bool) -> None:
     if with_source and run.source:
         head.append(f" in {printable_line(os.path.basename(run.source), 80)}", style="dim")
     head.append(f"   {run.suspicion:.2f}", style="red" if run.is_suspect else "")
+    if run.suspicion != run.difference:
+        head.append(f" · differs {run.difference:.2f}, task {run.task_difference:.2f}", style="dim")
     head.append(f" · {run.basis} against {counted(run.n_peers, 'peer')}", style="dim")
     head.append(f" · steps p{run.steps_percentile:.0f}, length p{run.length_percentile:.0f}", style="dim")
     console.print(head, soft_wrap=True)
@@ -155,7 +161,7 @@ def _print_run(run: Suspect, console: Console, *, with_source: bool) -> None:
 def _without_evidence(run: Suspect) -> str:
     if run.is_suspect:
         return f"not explained: only the first {MOST_EXPLAINED:,} suspects are"
-    return "does as most of its peers do" if run.suspicion else "does as its peers do"
+    return "does as most of its peers do" if run.difference else "does as its peers do"
 
 
 def _print_tools(report: SuspectReport, console: Console) -> None:

@@ -175,7 +175,7 @@ CHECKS: tuple[Check, ...] = (
     Check(
         "everyone_passes",
         "Every agent passes",
-        "such cases tell no agent from another: harder ones would",
+        "such cases do not separate agents: harder ones would",
         outcomes.everyone_passes,
     ),
 )

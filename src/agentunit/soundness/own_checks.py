@@ -114,7 +114,7 @@ def _holds(assertion: Mapping[str, Any], text: str) -> bool | None:
 
 def _unusable_pattern(pattern: Any, place: str) -> Iterator[str]:
     if not isinstance(pattern, str):
-        yield f"{place} is {shown(pattern)}, which is no regular expression"
+        yield f"{place} is {shown(pattern)}, which is not a valid regular expression"
         return
     try:
         linear_pattern(pattern)

@@ -180,7 +180,7 @@ def total_of(*amounts: Amount | None) -> Amount | None:
 
 TRUST = {
     "measured": "measured",
-    "modelled": "modelled",
+    "modelled": "modeled",
     "recorded": "recorded",
     "estimated": "estimated",
     "measured+estimated": "estimated in part",
@@ -264,7 +264,7 @@ def gaps(used: UsedEnergy) -> dict[str, Any]:
     """What a reader must know about a figure: what is missing from it, and that others had a part in it."""
     notes: dict[str, Any] = {"missing": used.missing} if used.missing else {}
     if used.shared:
-        notes["shared"] = "agents ran at the same time and cannot be told apart: divided evenly among them"
+        notes["shared"] = "agents ran at the same time and cannot be separated: divided evenly among them"
     return notes
 
 

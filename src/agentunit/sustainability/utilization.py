@@ -18,7 +18,7 @@ from agentunit.sustainability.energy import missing_of, problems_of, resources_o
 class ResourceUtilizationMetric(ItemMetric):
     """How near CPU, memory and GPU come to what they are meant to be used: 1.0 from 50 % to 120 % of each target.
 
-    Less and more are penalised; the mean over what was measured. ``cpu_percent`` is of the processors that the process
+    Less and more are penalized; the mean over what was measured. ``cpu_percent`` is of the processors that the process
     may use, ``memory_gb`` is the peak. Measured while the agent runs, or read from ``trace.metadata``.
 
     >>> metric = ResourceUtilizationMetric(target_cpu_percent=80.0)

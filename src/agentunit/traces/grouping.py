@@ -176,7 +176,7 @@ class SpanGroups:
             return
         session, at_root = found
         if trace.session is not None and trace.session != session:
-            self._notes.problems["spans of one trace name different sessions: the root's, else the first, counts"] += 1
+            self._notes.problems["spans of one trace name different sessions: the root's or the first counts"] += 1
         if trace.session is None or at_root:
             trace.session = session
 

@@ -6,8 +6,13 @@ import io
 import os
 import sys
 from collections.abc import Iterator
+from difflib import get_close_matches
+from functools import lru_cache
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
+
+from msgspec import Struct
+from msgspec.structs import fields
 
 from agentunit.core.codec import RecordError, decode_record
 from agentunit.core.records import Record
@@ -19,6 +24,7 @@ from agentunit.traces.remote import RemoteError, shown_source
 
 STDIN = "-"
 NATIVE_FORMAT = "records"
+_LONGEST_FIELD = 40
 
 
 class RecordFile:
@@ -87,6 +93,30 @@ class RecordFile:
                 yield found
         except OSError as error:
             yield InputError(self.name, number + 1, spoken_os_error(error))
+
+
+def misspelled_fields(record: Record) -> Iterator[str]:
+    """Fields of a record that are kept but not read, and whose names are nearly those of fields that it lacks.
+
+    >>> from agentunit.core.codec import as_record
+    >>> list(misspelled_fields(as_record({"case": {"id": "q1", "contxt": ["a"], "mine": 1}, "outcome": "b"})))
+    ["field case.contxt is not read; did you mean 'context'?"]
+    """
+    parts: tuple[tuple[str, Any], ...] = (
+        ("", record), ("case.", record.case), ("trace.", record.trace), ("outcome.", record.outcome)
+    )  # fmt: skip
+    for where, part in parts:
+        for name in getattr(part, "extra", None) or ():
+            near = _nearest_field(part.__class__, name)
+            # What a record has is not what it lacks: "tool" beside "tools" is a field of its own.
+            if near is not None and not getattr(part, near):
+                yield f"field {where}{name} is not read; did you mean {near!r}?"
+
+
+@lru_cache(maxsize=1024)
+def _nearest_field(kind: type[Struct], name: str) -> str | None:
+    known = [each.name for each in fields(kind) if each.name != "extra" and len(each.name) > 1]
+    return next(iter(get_close_matches(name.lower()[:_LONGEST_FIELD], known, n=1, cutoff=0.8)), None)
 
 
 def spoken_os_error(error: OSError) -> str:

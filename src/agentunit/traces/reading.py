@@ -11,7 +11,7 @@ from typing import BinaryIO, NamedTuple, Protocol
 
 from agentunit.core.case import origin_of, set_origin
 from agentunit.core.records import Record
-from agentunit.core.results import InputError
+from agentunit.core.results import InputError, describe_score_lines
 from agentunit.traces.assembly.record import assemble, left_out
 from agentunit.traces.compressed import BROKEN_STREAM, ZstandardMissing, decompressed, describe_damage, replayed
 from agentunit.traces.expected import ExpectedAnswers
@@ -20,13 +20,16 @@ from agentunit.traces.formats_base import Source, TraceFormat, cannot_be_read
 from agentunit.traces.grouping import GroupBy, SessionRecords, SpanGroup, SpanGroups, SpoolFailed
 from agentunit.traces.limits import raised_by, read_limits
 from agentunit.traces.line_ranges import LineRange
-from agentunit.traces.native import NATIVE_FORMAT, STDIN, RecordFile, spoken_os_error
+from agentunit.traces.native import NATIVE_FORMAT, STDIN, RecordFile, misspelled_fields, spoken_os_error
 from agentunit.traces.remote import is_remote, open_binary, remote_files, remote_folder, shown_source
 from agentunit.traces.spans import LogEvent, PackedSpan, ReadingNotes, Span
 from agentunit.traces.vocabularies import facts_of
 
 _SPANS_A_TICK = 256
 _MOST_REMEMBERED = 1_000_000
+_MOST_REPEATED_NAMED = 100_000
+_REPEATED = "cases have the id of another case in these files: are they the same runs twice?"
+_MOST_PROBLEMS = 100
 
 
 class TraceSource(Protocol):
@@ -59,6 +62,7 @@ class TraceFiles:
     record of all traces of a session. ``expected`` completes the cases. ``notes`` says what was noticed on the way.
     For progress there is ``fraction``, and ``on_progress``, which is called now and then while nothing is yielded.
     ``current_file`` is the file that a record was just read from, ``None`` for one put together from spans of any.
+    ``repeated_ids`` are ids that several cases of several files have, up to a limit.
     """
 
     def __init__(
@@ -84,6 +88,7 @@ class TraceFiles:
         self._raw: BinaryIO | None = None
         self.passed_over: dict[str, str] = {}
         self.current_file: str | None = None
+        self.repeated_ids: set[str] = set()
 
     def fraction(self) -> float | None:
         """How far along the reading is, ``None`` where that cannot be known; traces are put together after it."""
@@ -101,7 +106,7 @@ class TraceFiles:
         records = self._records()
         for found in records if self._group_by == "trace" else _by_session(records):
             if seen is not None and isinstance(found, Record):
-                note_repeated(found.case.id, seen, self.notes)
+                self.note_repeated(found.case.id, seen)
             yield self.completed(found)
 
     def completed(self, found: Record | InputError) -> Record | InputError:
@@ -113,6 +118,16 @@ class TraceFiles:
             if self.expected is not None:
                 self.expected.join(found)
         return found
+
+    def note_repeated(self, case_id: str, seen: set[int]) -> None:
+        """Count a case whose id another case had; so many ids are remembered, and no more."""
+        known = hash(case_id)
+        if case_id and known in seen:
+            self.notes.problems[_REPEATED] += 1
+            if len(self.repeated_ids) < _MOST_REPEATED_NAMED:
+                self.repeated_ids.add(case_id)
+        elif len(seen) < _MOST_REMEMBERED:
+            seen.add(known)
 
     def read_file(
         self, path: str, named: bool, groups: SpanGroups, lines: LineRange | None = None, bad_before: int = 0
@@ -219,9 +234,19 @@ class TraceFiles:
 
     def _native(self, path: str, stream: io.BufferedIOBase) -> Iterator[Record | InputError]:
         for each in RecordFile(path).read_from(stream):
-            if each.__class__ is Record and "instrumentation" in each.trace.metadata:
-                self._note_scopes(each.trace.metadata["instrumentation"])
+            if each.__class__ is Record:
+                if "instrumentation" in each.trace.metadata:
+                    self._note_scopes(each.trace.metadata["instrumentation"])
+                if each.case.extra or each.extra or each.trace.extra or getattr(each.outcome, "extra", None):
+                    self._note_slips(each)
             yield each
+
+    def _note_slips(self, record: Record) -> None:
+        problems = self.notes.problems
+        for slip in misspelled_fields(record):
+            # A bad file could bring a new name with every line.
+            if slip in problems or len(problems) < _MOST_PROBLEMS:
+                problems[slip] += 1
 
     def _note_scopes(self, scopes: object) -> None:
         """Records that were made of spans say by whose: the advice of the doctor depends on it."""
@@ -247,6 +272,9 @@ class TraceFiles:
         if not named:
             # A folder also holds what was never meant to be read.
             self._pass_over("files of no known format in the folder", name)
+            return
+        if (scores := describe_score_lines(keys)) is not None:
+            yield InputError(name, None, scores)
             return
         names = ", ".join(keys[:8])
         holds = f"its first object has the names {names}" if names else "it does not begin like any of them"
@@ -279,15 +307,6 @@ class TraceFiles:
             return assemble(group.spans, self.notes, _session_id(group, self._group_by))
         except Exception as error:  # noqa: BLE001  # one odd trace must not cost the others
             return InputError(f"trace {group.id}", None, f"cannot be put together ({type(error).__name__}: {error})")
-
-
-def note_repeated(case_id: str, seen: set[int], notes: ReadingNotes) -> None:
-    """Count a case whose id another case had; so many ids are remembered, and no more."""
-    known = hash(case_id)
-    if case_id and known in seen:
-        notes.problems["cases have the id of another case in these files: are they the same runs twice?"] += 1
-    elif len(seen) < _MOST_REMEMBERED:
-        seen.add(known)
 
 
 def read_records(

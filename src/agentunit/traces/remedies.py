@@ -177,9 +177,9 @@ _ON_SPANS: dict[Lack, tuple[str, str]] = {
     ),
     "tokens": (
         "gen_ai.usage.input_tokens and output_tokens, or llm.token_count.*",
-        'Model calls state no tokens. Streamed ones often need to be told: stream_options={"include_usage": True}.',
+        'Model calls state no tokens. Streamed ones often need a setting: stream_options={"include_usage": True}.',
     ),
-    "times": ("start and end times on spans", "Without them nobody knows how long a run took."),
+    "times": ("start and end times on spans", "Without them it is unknown how long a run took."),
 }
 _IN_RECORDS: dict[Lack, tuple[str, str]] = {
     "question": ("case.query", "The record does not say what was asked."),
@@ -190,11 +190,11 @@ _IN_RECORDS: dict[Lack, tuple[str, str]] = {
     "model_calls": ("trace.events of type llm_call: model, usage", "Or the totals in trace.metadata.usage."),
     "model_names": ("model of llm_call events", "Token counts have no price without the model's name."),
     "tokens": ("usage of llm_call events, or trace.metadata.usage", "prompt_tokens and completion_tokens."),
-    "times": ("timestamp of events, or trace.metadata.duration_s", "Without them nobody knows how long a run took."),
+    "times": ("timestamp of events, or trace.metadata.duration_s", "Without them it is unknown how long a run took."),
 }
 _BEYOND_THIS_LOG = (
     "spans of the agent (agentunit collect), or records (docs/records.md)",
-    "These logs do not say it: fine if there was nothing to say, else another recording of the agent has to.",
+    "These logs do not say it: fine if there was nothing to record, otherwise record the agent in another way.",
 )
 _PRICES = (
     install_command("prices"),

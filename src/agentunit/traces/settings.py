@@ -286,7 +286,7 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         ("opentelemetry.instrumentation.ag2",), ("agent_names",), "off", 'TelemetryMiddleware(agent_name="…")',
-        "AG2 1.x does not take the agent's own name: the middleware must be told.",
+        "AG2 1.x does not take the agent's own name: name it for the middleware.",
     ),
     # semantic_kernel/utils/telemetry/model_diagnostics/model_diagnostics_settings.py and decorators.py.
     Setting(

@@ -123,7 +123,7 @@ class MediaFinder:
         if kind is None:
             return value
         if is_url(value):
-            why = "it lies elsewhere, and nothing is fetched"
+            why = "it is on another server, and nothing is fetched"
             self._add(Media(0, kind, "", 0, place, why, value))
         elif self._root is not None:
             self._from_file(value, kind, place)

@@ -158,8 +158,8 @@ def _headline(reported: ReportedRun) -> str:
     if reported.run.header.status != "running":
         return reported.decision.headline
     if not any(row.n_scored for row in reported.summary.metrics):
-        return "The run is going on; nothing is scored yet."
-    return f"The run is going on; by now: {reported.decision.headline}"
+        return "The run is still going; nothing is scored yet."
+    return f"The run is still going; so far: {reported.decision.headline}"
 
 
 def _resume(header: RunHeader, mask: Mask) -> str | None:
@@ -261,7 +261,9 @@ def _card(
         ],
         "distribution": distribution(values, info),
         "trust": row.trust or "–",
-        "trust_at_length": describe_trust(info, row.backend, at_length=True),
+        "trust_at_length": describe_trust(
+            info, row.backend, at_length=True, n_scored=row.n_scored, n_unmeasured=row.n_unmeasured
+        ),
     }
 
 

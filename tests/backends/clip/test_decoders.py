@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -56,6 +58,33 @@ def test_a_process_that_dies_costs_one_picture(decoder: DecoderProcess) -> None:
     with pytest.raises(MediaProblem, match="brought its decoder down"):
         decoded(decoder, PICTURE)
     assert decoded(decoder, PICTURE).any()
+
+
+STRUCK = """
+import os, signal, sys
+from agentunit.backends.clip.decoders import DecoderProcess
+from agentunit.backends.clip.settings import ClipSettings
+from agentunit.backends.media.limits import MediaLimits
+
+for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
+    signal.signal(number, lambda number, frame: None)
+decoder = DecoderProcess(ClipSettings(), MediaLimits())
+content = sys.stdin.buffer.read()
+for _ in range(2):
+    (made,) = decoder.decode([content])
+    assert isinstance(made, memoryview), made
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
+        os.killpg(0, number)
+decoder.stop()
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the signals of POSIX")
+def test_what_the_whole_group_is_sent_is_not_the_decoders_to_hear() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", STRUCK], input=PICTURE, capture_output=True, timeout=300, start_new_session=True
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_many_pictures_keep_their_order_whatever_some_of_them_do(decoder: DecoderProcess) -> None:

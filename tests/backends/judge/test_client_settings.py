@@ -111,7 +111,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"url": "127.0.0.1:8000"}, "url must be an http:// or https:// address"),
     ({"url": "ftp://host/v1"}, "received one with ftp scheme, a host"),
     ({"url": "http:///v1"}, "received one with http scheme, no host"),
-    ({"url": "http://host:99999/v1"}, "received something that is no address"),
+    ({"url": "http://host:99999/v1"}, "received something that is not an address"),
     ({"url": "http://ho st/v1"}, "url must be"),
     ({"url": None}, "url must be"),
     ({"model": " "}, "model must be the name of a model; received ' '"),
@@ -144,7 +144,7 @@ def test_what_cannot_be_right_is_refused(change: dict[str, Any], message: str) -
 
 
 def test_a_setting_that_is_none_is_refused_with_the_nearest() -> None:
-    with pytest.raises(TypeError, match="'modell' is no setting of the judge; did you mean 'model'"):
+    with pytest.raises(TypeError, match="'modell' is not a setting of the judge; did you mean 'model'"):
         configure_judge(modell="m")
 
 

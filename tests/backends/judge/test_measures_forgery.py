@@ -83,7 +83,7 @@ def test_a_verdict_that_ends_with_words_of_the_answer_is_no_verdict() -> None:
     judge = ScriptedJudge([reply, f"```json\n{reply}\n```"])
     verdict = asyncio.run(judge_one(MEASURES["rubric"], question, judge))
     assert verdict.value is None
-    assert "stands in the text under judgment" in verdict.detail["reason"]
+    assert "is also in the text under judgment" in verdict.detail["reason"]
 
 
 def test_a_reply_to_another_question_is_no_verdict_on_this_one() -> None:

@@ -112,7 +112,7 @@ def test_a_supported_claim_whose_quote_stands_nowhere_is_asked_about_again_and_t
     assert verdict.detail["reason"] == "the judge shows no evidence for 1 of 2 claims, asked twice"
     claim = verdict.detail["claims"][0]
     assert (claim["verdict"], claim["quote"], claim["quote_found"]) == ("unknown", quote, found)
-    assert "the quote of claim 1 stands in no passage" in judge.asked[-1].user
+    assert "the quote of claim 1 is in no passage" in judge.asked[-1].user
     # Both replies stay in the cache: asked again, the same question gets the same score without a call.
     assert judge.forgotten == []
 
@@ -132,7 +132,7 @@ def test_a_claim_that_the_answer_does_not_state_is_asked_about_again_and_then_un
     verdict = judged("faithfulness", QUESTION, judge)
     first = verdict.detail["claims"][0]
     assert (verdict.value, first["verdict"], first["answer_quote_found"]) == (None, "unknown", False)
-    assert "the quote of claim 1 does not stand in it" in judge.asked[1].user
+    assert "the quote of claim 1 is not in it" in judge.asked[1].user
     judge = ScriptedJudge([invented, CLAIMS, verdicts("supported", "supported")])
     assert judged("faithfulness", QUESTION, judge).value == 1.0
 

@@ -93,9 +93,25 @@ def test_search_works_without_a_server(site: Path, page: Any) -> None:
 
 
 def test_the_first_screen_has_the_figures_and_the_first_command(site: Path, page: Any) -> None:
-    page.set_viewport_size({"width": 1440, "height": 1100})
+    page.set_viewport_size({"width": 1280, "height": 720})
     page.goto((site / "index.html").as_uri())
     assert page.locator(".figures > div").count() == 3
-    below = page.evaluate("document.querySelector('.figures').getBoundingClientRect().bottom")
-    assert below <= 1100
-    assert "make demo" in page.inner_text("article")
+    # Side by side, each with a link to where it was measured.
+    tops = page.evaluate("[...document.querySelectorAll('.figures > div')].map((e) => e.getBoundingClientRect().top)")
+    assert len(set(tops)) == 1
+    assert page.locator(".figures > div:has(a)").count() == 3
+    below = page.evaluate("document.querySelector('.highlight').getBoundingClientRect().bottom")
+    assert below <= 720
+    assert "make demo" in page.inner_text(".highlight")
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_tables_are_tables_and_no_page_is_wider_than_the_screen(site: Path, page: Any, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 844})
+    for name in ("index", "comparison", "privacy", "running", "cli", "tutorials/two-models"):
+        page.goto((site / f"{name}.html").as_uri())
+        page.wait_for_selector("h1")
+        beyond = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        assert page.evaluate(beyond) == 0, name
+        texts = "[...document.querySelectorAll('article p, article li')].map((each) => each.textContent)"
+        assert [text for text in page.evaluate(texts) if "|---" in text] == [], name

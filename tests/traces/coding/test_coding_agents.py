@@ -52,6 +52,13 @@ def claude(kind, content, **more):
     return {"type": kind, "message": message, "sessionId": "s1", "timestamp": "2026-01-05T10:00:00Z", **more}
 
 
+def test_a_session_of_claude_code_that_was_started_with_an_agent_is_known(read):
+    setting = {"type": "agent-setting", "agentSetting": "retail", "sessionId": "s1"}
+    [record], _ = read(setting, claude("user", "Hello"), claude("assistant", [{"type": "text", "text": "Hi."}]))
+    assert record.trace.metadata["source_format"] == "claude-code"
+    assert record.case.query == "Hello"
+
+
 def test_blocks_of_one_claude_message_are_one_model_call_with_its_last_counts(read):
     first = {"id": "m1", "model": "claude-x", "usage": {"input_tokens": 10, "output_tokens": 1}}
     last = {"id": "m1", "model": "claude-x", "usage": {"input_tokens": 10, "output_tokens": 25}}

@@ -96,6 +96,8 @@ function Questions({ run, metric, rater, summary, onGiven }: {
   const [said, setSaid] = useState("");
   const [note, setNote] = useState("");
   const [isBusy, setBusy] = useState(true);
+  // A rater who sees what the scorer doubts agrees with it too often: marks are shown when asked for, or after the answer.
+  const [markedKey, setMarkedKey] = useState<string | null>(null);
   const noteField = useRef<HTMLTextAreaElement>(null);
   const noteFrame = useRef<HTMLDetailsElement>(null);
   const key = task?.asked?.key ?? null;
@@ -132,6 +134,9 @@ function Questions({ run, metric, rater, summary, onGiven }: {
     if (noteFrame.current) noteFrame.current.open = true;
     noteField.current?.focus();
   };
+  const isMarked = key !== null && (markedKey === key || Boolean(task?.asked?.given));
+  const doubts = detail ? doubtsOf(detail.marks, metric) : [];
+  const mark = () => setMarkedKey(isMarked ? null : key);
   const grades = task?.graded ? Array.from({ length: 9 }, (_, at) => at + 1) : [];
   useKeys("Label", [
     { key: "y", does: "yes", act: () => give(1) },
@@ -139,6 +144,7 @@ function Questions({ run, metric, rater, summary, onGiven }: {
     { key: "s", does: "skip: cannot say", act: () => give(null) },
     { key: "u", does: "undo", act: undo },
     { key: "t", does: "write a note", act: writeNote },
+    { key: "d", does: "show what the scorer doubts", act: mark },
     ...grades.map((grade) => ({ key: String(grade), does: grade === 1 ? "1 to 9: tenths" : undefined, act: () => give(grade / 10) })),
   ]);
   if (problem && !task) return <Failure error={problem} />;
@@ -153,7 +159,7 @@ function Questions({ run, metric, rater, summary, onGiven }: {
         <div class="label-body">
           <div class="label-page">
             {detail ? <AskedCase detail={detail} metric={metric}>
-              <MarkedAnswer answer={detail.answer ?? ""} doubts={doubtsOf(detail.marks, metric)} isNumbered={false} />
+              <MarkedAnswer answer={detail.answer ?? ""} doubts={isMarked ? doubts : []} isNumbered={false} />
             </AskedCase> : loaded.error ? <Failure error={loaded.error} /> : <Waiting what="Reading the case" />}
           </div>
           <div class="label-question" role="group" aria-label="Your answer">
@@ -164,6 +170,7 @@ function Questions({ run, metric, rater, summary, onGiven }: {
               <button type="button" onClick={() => give(0)} disabled={isBusy}><kbd>n</kbd> no</button>
               <button type="button" onClick={() => give(null)} disabled={isBusy}><kbd>s</kbd> skip</button>
               <button type="button" onClick={undo} disabled={isBusy}><kbd>u</kbd> undo</button>
+              <button type="button" onClick={mark} disabled={!detail} aria-pressed={isMarked}><kbd>d</kbd> doubts</button>
             </div>
             {grades.length > 0 && (
               <div class="row grades" role="group" aria-label="Tenths">

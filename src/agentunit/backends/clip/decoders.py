@@ -134,8 +134,14 @@ class DecoderProcess:
                 self._room = memoryview(mmap.mmap(number, _TURNS * self._square))
                 self._n_answered = 0
                 command = [sys.executable, "-I", "-c", _START, json.dumps(sys.path), str(number)]
+                # Apart from our group: a Ctrl-C is ours to hear, and it ends with its pipe.
                 self._process = subprocess.Popen(
-                    command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, pass_fds=[number]
+                    command,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    bufsize=0,
+                    pass_fds=[number],
+                    start_new_session=True,
                 )
             for pipe in (self._process.stdin, self._process.stdout):
                 if pipe is not None:

@@ -117,7 +117,7 @@ def _split(url: str) -> SplitResult:
         parts = urlsplit(url.strip())
         usable = parts.scheme in _PORTS and bool(parts.hostname) and (parts.port is None or parts.port > 0)
     except (AttributeError, ValueError):
-        raise ValueError(f"{rule}; received something that is no address") from None
+        raise ValueError(f"{rule}; received something that is not an address") from None
     if not usable or any(character.isspace() or not character.isprintable() for character in parts.geturl()):
         received = f"{parts.scheme or 'no'} scheme, {'a' if parts.hostname else 'no'} host"
         raise ValueError(f"{rule}; received one with {received} ({len(url)} characters)")

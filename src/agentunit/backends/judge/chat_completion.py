@@ -267,5 +267,5 @@ def read_completion(body: bytes, profile: Profile) -> Completion:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return Completion(unreadable=f"the response is not JSON: {clipped(body)!r}")
     if not isinstance(data, dict):
-        return Completion(unreadable=f"the response is no JSON object: {clipped(body)!r}")
+        return Completion(unreadable=f"the response is not a JSON object: {clipped(body)!r}")
     return profile.completion(data)

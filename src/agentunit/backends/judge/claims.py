@@ -178,7 +178,7 @@ def _read_claims(reply: dict[str, Any], answer: str) -> list[Claim]:
     invented = [str(number) for number, each in enumerate(claims, 1) if each.quote_found is False]
     if invented:
         rule = "a claim must quote words of the answer, copied exactly"
-        raise UnprovenReply(f"{rule}; the quote of claim {', '.join(invented)} does not stand in it", claims)
+        raise UnprovenReply(f"{rule}; the quote of claim {', '.join(invented)} is not in it", claims)
     return claims
 
 
@@ -240,7 +240,7 @@ def _read_verdicts(
     unproven = [str(number) for number, each in enumerate(checked, 1) if each.verdict == UNKNOWN]
     if unproven:
         rule = "a supported claim must quote words of a passage, copied exactly"
-        raise UnprovenReply(f"{rule}; the quote of claim {', '.join(unproven)} stands in no passage", checked)
+        raise UnprovenReply(f"{rule}; the quote of claim {', '.join(unproven)} is in no passage", checked)
     return checked
 
 

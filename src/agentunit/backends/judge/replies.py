@@ -58,7 +58,7 @@ def own_object(text: str, mark: str, judged: str = "") -> dict[str, Any]:
             if not own or _marked(values[-1], mark, _WRAPPERS) is None:
                 continue
             if "}" in judged and _squeezed(text)[-_LENGTH_OF_END:] in _squeezed(judged):
-                raise UnreadableReply("the end of the reply stands in the text under judgment, too")
+                raise UnreadableReply("the end of the reply is also in the text under judgment")
             if any(found != own[0] for found in own):
                 raise UnreadableReply("the reply must be one JSON object; it holds several that differ")
             return own[0]

@@ -244,7 +244,7 @@ def configure_judge(**settings: Any) -> None:
         if name not in names:
             nearest = get_close_matches(name, names, n=1)
             hint = f"; did you mean {nearest[0]!r}?" if nearest else f"; there are {', '.join(names)}"
-            raise TypeError(f"configure_judge: {name!r} is no setting of the judge{hint}")
+            raise TypeError(f"configure_judge: {name!r} is not a setting of the judge{hint}")
     with _lock:
         kept = dict(_set)
         if "url" in kept and settings.get("url", kept["url"]) != kept["url"]:

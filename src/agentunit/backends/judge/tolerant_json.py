@@ -90,7 +90,7 @@ def _values_up_to_the_end(text: str, position: int) -> list[Any]:
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise NotJson(f"{name} is no number")
+    raise NotJson(f"{name} is not a number")
 
 
 def _named_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -131,10 +131,10 @@ def located(path: str | os.PathLike[str], access: MediaAccess) -> Path:
     if not found.is_relative_to(inside):
         if access.foreign:
             raise MediaProblem(
-                f"lies outside of {root}, the folder of the file that names it; --media-root FOLDER "
+                f"is outside of {root}, the folder of the file that names it; --media-root FOLDER "
                 "(media_root=… of the metric) allows another folder"
             )
-        raise MediaProblem(f"lies outside of the allowed folder {root}")
+        raise MediaProblem(f"is outside of the allowed folder {root}")
     return found
 
 

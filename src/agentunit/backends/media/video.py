@@ -158,6 +158,7 @@ def sample_frames_apart(source: MediaSource, n_frames: int, access: MediaAccess)
                 stderr=subprocess.DEVNULL,
                 timeout=access.limits.most_video_s + _MOST_START_S,
                 check=False,
+                start_new_session=True,  # a Ctrl-C is ours to hear: a video is not broken because one came
             )
         except subprocess.TimeoutExpired:
             raise MediaProblem(f"took longer than {access.limits.most_video_s:g} s to sample") from None

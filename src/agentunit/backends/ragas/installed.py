@@ -33,8 +33,8 @@ def why_not_installed() -> str | None:
     ragas, community = _installed("ragas"), _installed("langchain-community")
     if ragas and community and ragas[1] <= _LAST_BROKEN_BESIDE and community[1] >= _FIRST_WITHOUT_MODULE:
         return (
-            f"ragas {ragas[0]} cannot be imported beside langchain-community {community[0]}; "
-            f'{RAGAS_EXTRA} or pip install "langchain-community<0.4" mends that'
+            f"ragas {ragas[0]} cannot be imported with langchain-community {community[0]}; "
+            f'{RAGAS_EXTRA} or pip install "langchain-community<0.4" fixes that'
         )
     return None
 
@@ -58,7 +58,7 @@ def load_ragas() -> Ragas | str:
     except Exception as error:  # noqa: BLE001  # whatever a broken install raises, the user is told
         found = _installed("ragas")
         what = f"ragas {found[0]}" if found else "ragas"
-        return f"{what} is installed but cannot be imported ({type(error).__name__}: {error}); {RAGAS_EXTRA} mends that"
+        return f"{what} is installed but cannot be imported ({type(error).__name__}: {error}); {RAGAS_EXTRA} fixes that"
 
     from agentunit.backends.ragas.embeddings import RagasEmbeddings
     from agentunit.backends.ragas.model import JudgeModel

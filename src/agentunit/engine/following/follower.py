@@ -77,6 +77,9 @@ class Follower:
         infos = {**{metric.name: describe(metric) for metric in metrics}, FAILED: FAILED_INFO}
         hours = self._followed.hours(self._hour() - HOURS_SHOWN)
         self._table = SeriesTable(self._followed.series(), hours, infos, settings, self.state, self.source)
+        # Before this was kept, the series told it.
+        self.metrics_before = self.state.metrics or list(dict.fromkeys(key.metric for key in self._table.series))
+        self.state.metrics = [metric.name for metric in metrics]
         self.alerts = [
             msgspec.json.decode(each.alert, type=Alert) for each in self._followed.alerts(most=_ALERTS_SHOWN)
         ]

@@ -23,6 +23,7 @@ from agentunit.engine.following.series import (
     worsens,
 )
 from agentunit.engine.following.state import FollowSettings, FollowState, SeriesRow
+from agentunit.engine.scored_run import info_of
 from agentunit.formulas.drift import Change
 from agentunit.metrics.base import MetricInfo
 from agentunit.store.followed import FollowChanges, HourRow
@@ -46,7 +47,7 @@ class SeriesTable:
         state: FollowState,
         source: str,
     ) -> None:
-        self._infos, self._settings, self._state, self._source = infos, settings, state, source
+        self._infos, self._settings, self._state, self._source = dict(infos), settings, state, source
         self.series: dict[SeriesKey, SeriesState] = {
             key_named(name): msgspec.json.decode(each, type=SeriesState) for name, each in kept.items()
         }
@@ -57,8 +58,10 @@ class SeriesTable:
         self._begin_baseline()
 
     def info(self, metric: str) -> MetricInfo:
-        """What a metric says of itself; one that is not scored any more says nothing."""
-        return self._infos.get(metric) or MetricInfo(metric, "custom", "")
+        """What a metric says of itself, also one that is not scored any more."""
+        if metric not in self._infos:
+            self._infos[metric] = info_of(metric)
+        return self._infos[metric]
 
     def put_changes(self, changes: FollowChanges) -> None:
         """Put what has changed where it is kept from."""

@@ -55,6 +55,7 @@ class FollowState(Struct):
     kept_run: str = ""
     n_kept: int = 0
     baseline_name: str = ""
+    metrics: list[str] = field(default_factory=list)
 
     def count(self, what: str, n: int = 1) -> None:
         """Count traces by what became of them."""
@@ -100,6 +101,6 @@ class Snapshot(Struct):
 
 
 def follow_id_of(paths: Sequence[str]) -> str:
-    """What the following of these paths is known by: the same command goes on where it was."""
+    """What the following of these paths is known by: the same command continues where it was."""
     names = "\n".join(sorted({os.path.abspath(path) for path in paths}))
     return f"follow-{blake2b(names.encode('utf-8', 'surrogateescape'), digest_size=6).hexdigest()}"

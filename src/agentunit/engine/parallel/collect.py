@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from agentunit.core.judged import Judged, judged_of
-from agentunit.core.results import CaseScores, InputError, Score, Status, append_scores
+from agentunit.core.results import EVIDENCE_NOTE, CaseScores, InputError, Score, Status, append_scores
 from agentunit.engine.aggregate import amount_of, reason_of, reason_text
 from agentunit.engine.case_fields import field_values
 from agentunit.engine.columns import Block, MetricColumns, ReasonColumn, SliceColumns, SliceScores, ValueColumn
@@ -20,12 +20,13 @@ _GIVEN_ID = "case-"
 
 
 class _Values:
-    __slots__ = ("amounts", "candidates", "elapsed_s", "values", "worst")
+    __slots__ = ("amounts", "candidates", "elapsed_s", "n_unmeasured", "values", "worst")
 
     def __init__(self, info: MetricInfo) -> None:
         self.values = array("d")
         self.amounts = array("d")
         self.elapsed_s = 0.0
+        self.n_unmeasured = 0
         self.worst = WorstCases(info)
         self.candidates: list[tuple[int, str, float]] = []
 
@@ -80,6 +81,8 @@ class _Metric:
             column = self._values[key] = _Values(self._info)
         column.values.append(value)
         column.elapsed_s += score.elapsed
+        if EVIDENCE_NOTE in detail:
+            column.n_unmeasured += 1
         if self._amount is not None and (amount := amount_of(self._info, detail)) is not None:
             column.amounts.append(amount)
         worst = column.worst
@@ -103,6 +106,7 @@ class _Metric:
                     each.elapsed_s,
                     each.worst.n_below_best,
                     each.candidates,
+                    each.n_unmeasured,
                 )
                 for (backend, status), each in self._values.items()
             ],

@@ -9,6 +9,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_all_start_methods, get_context
@@ -28,6 +29,7 @@ Result = TypeVar("Result")
 # A task that has killed so many workers is not handed out again.
 MOST_DEATHS = 2
 _ENDING_S = 1.0
+_OF_THE_GROUP = ("SIGINT", "SIGHUP")  # Windows has no SIGHUP
 # Numerical libraries that a worker loads later read these; many threads in each of many processes only wait.
 THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
@@ -72,6 +74,8 @@ class _Worker:
     def end(self) -> str:
         """End it if it lives; how it ended."""
         self.connection.close()
+        if self.process.pid is None:
+            return "not started"
         if self.process.is_alive():
             self.process.kill()
         self.process.join()
@@ -170,8 +174,7 @@ class WorkerPool(Generic[Task, Result]):
         for worker in self._workers:
             if worker.number is None:
                 return worker
-        self._workers.append(self._start())
-        return self._workers[-1]
+        return self._start()
 
     def _hand_out(self, worker: _Worker, number: int, task: Task) -> bool:
         try:
@@ -192,9 +195,13 @@ class WorkerPool(Generic[Task, Result]):
         if self._context.get_start_method() != "fork":
             arguments = (theirs, self._handed_over(), [])
         process = self._context.Process(target=_serve, args=arguments, daemon=True, name="agentunit-worker")
-        process.start()
+        worker = _Worker(process, ours)
+        # Before it starts: what is on this list is ended, whenever a Ctrl-C comes.
+        self._workers.append(worker)
+        with _signals_wait(self._context):
+            process.start()
         theirs.close()
-        return _Worker(process, ours)
+        return worker
 
     def _handed_over(self) -> _HandedOver:
         try:
@@ -229,15 +236,41 @@ def _can_fork() -> bool:
     return n_threads - sum(each.name == "agentunit-progress" for each in threading.enumerate()) <= 1
 
 
+def _waiting() -> set[signal.Signals]:
+    return {getattr(signal, name) for name in (*_OF_THE_GROUP, "SIGTERM")}
+
+
+@contextmanager
+def _signals_wait(context: Any) -> Iterator[None]:
+    """While a worker starts: it has the handlers of its parent until it sets its own, and must not act by them."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    if context.get_start_method() == "spawn":
+        from multiprocessing import resource_tracker  # not everywhere
+
+        # Python starts this beside the first of them, and from then on signals would not wait.
+        resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _waiting())
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _serve(connection: Connection, given: Callable[[Any], Any] | _HandedOver, inherited: list[Connection]) -> None:
     """Do one task after the other until nobody is there any more to hand them out."""
     global _parent
     _parent = os.getppid()
     for each in inherited:
         each.close()
-    # Ctrl-C reaches the whole group of processes; the one that started us decides what it means.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Ctrl-C and a closed terminal reach the whole group of processes; the one that started us decides what they mean.
+    for name in _OF_THE_GROUP:
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _waiting())
     os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))
     sys.stdout = sys.stderr
     try:

@@ -18,7 +18,7 @@ from agentunit.engine.parallel.units import BLOCK_BYTES, FileUnit, Unit, file_un
 from agentunit.engine.parallel.work import Job, Lines, SpoolFiles, UnitEnd, notes_from_data, work_on_unit
 from agentunit.traces.limits import read_limits
 from agentunit.traces.line_ranges import LineRange
-from agentunit.traces.reading import TraceFiles, note_repeated
+from agentunit.traces.reading import TraceFiles
 from agentunit.traces.remote import is_remote, open_binary, shown_source
 from agentunit.traces.spools import Spool
 
@@ -139,7 +139,7 @@ class UnitsInOrder:
         self._n_records += block.n_records
         if self._seen is not None:
             for each in block.case_ids or ():
-                note_repeated(each, self._seen, self._source.notes)
+                self._source.note_repeated(each, self._seen)
         for error in block.errors:
             self._take_error(self._file.placed(error))
         self._take(block, lines)

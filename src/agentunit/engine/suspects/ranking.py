@@ -1,7 +1,8 @@
 """Runs in the order of how likely they went wrong: how far each differs from the other runs of its task.
 
-Nothing is fitted and no label is read. Where a run of a task changed something, what the runs changed is compared; else
-what they answered. With fewer than two peers there is no verdict. What a run shows by itself (a tool whose last
+Nothing is fitted and no label is read. Where a run of a task changed something, what the runs changed is compared, and
+a run of a task whose runs do not agree is ranked before one that stands alone against peers who do; else what they
+answered is compared. With fewer than two peers there is no verdict. What a run shows by itself (a tool whose last
 call failed, a loop, no answer) is evidence to read and decides only between runs that differ alike: alone, it does
 not tell good runs from bad ones.
 """
@@ -20,7 +21,7 @@ from agentunit.engine.suspects.evidence import Evidence, explain
 from agentunit.engine.suspects.signatures import RunSignature, Signatures
 from agentunit.engine.suspects.tasks import Task, TaskBy, group_tasks
 from agentunit.engine.suspects.tool_marks import ToolMark
-from agentunit.formulas.consensus import mean_difference, percentile_rank, set_difference
+from agentunit.formulas.consensus import mean_difference, percentile_rank, set_difference, suspicion
 
 FEWEST_PEERS = 2
 MOST_PEERS = 100
@@ -36,8 +37,11 @@ Basis = Literal["effects", "answers"]
 
 
 class Suspect(Struct, frozen=True):
-    """One run with its rank. ``suspicion`` is its mean difference from ``n_peers`` runs of its task, from 0 to 1.
+    """One run with its rank, which goes by ``suspicion``, from 0 to 1.
 
+    ``difference`` is its mean difference from ``n_peers`` runs of its task, ``task_difference`` that of all runs of
+    the task. Where effects are compared, suspicion is the mean of both; where answers are, and of a run that ended with
+    an error, it is the difference.
     ``repeat`` counts from 0 and is one of ``n_repeats``, ``source`` is its file. ``length_percentile`` and
     ``steps_percentile`` say how long the run is among all runs of the input, from 0 to 100: a matter of how hard its
     task is, which is not used. ``slices`` is what the metadata of its case say, and ``place`` its number in the input,
@@ -49,6 +53,8 @@ class Suspect(Struct, frozen=True):
     repeat: int
     source: str
     suspicion: float
+    difference: float
+    task_difference: float
     n_peers: int
     basis: Basis
     task_by: TaskBy
@@ -64,7 +70,7 @@ class Suspect(Struct, frozen=True):
     @property
     def is_suspect(self) -> bool:
         """Whether it differs from most of its peers."""
-        return self.suspicion > SUSPICIOUS_FROM
+        return self.difference > SUSPICIOUS_FROM
 
 
 class Unranked(Struct, frozen=True):
@@ -97,6 +103,8 @@ class Verdict(Struct, frozen=True, gc=False):
 
     place: int
     suspicion: float
+    difference: float
+    task_difference: float
     n_peers: int
     basis: Basis
 
@@ -148,7 +156,7 @@ def rank_runs(
     for rank, verdict in enumerate(order, 1):
         run, task = signatures.runs[verdict.place], task_of[verdict.place]
         evidence: tuple[Evidence, ...] = ()
-        if rank <= n_explained or (verdict.suspicion > SUSPICIOUS_FROM and rank <= MOST_EXPLAINED):
+        if rank <= n_explained or (verdict.difference > SUSPICIOUS_FROM and rank <= MOST_EXPLAINED):
             peers = _peers(verdict.place, witnesses_of[verdict.place])
             evidence = explain(
                 verdict.place,
@@ -166,6 +174,8 @@ def rank_runs(
                 run.repeat,
                 run.source,
                 round(verdict.suspicion, 4),
+                round(verdict.difference, 4),
+                round(verdict.task_difference, 4),
                 verdict.n_peers,
                 verdict.basis,
                 task.by,
@@ -217,21 +227,30 @@ def _verdicts(
     if any_written and not has_stated and any(signatures.runs[place].path for place in task.runs):
         # All of them agree that nothing is to be changed. How each words its last sentence says nothing. Runs that
         # call no tool at all only answer, whatever other tasks of the input are about.
-        return [Verdict(place, 0.0, len(_peers(place, witnesses)), "effects") for place in runs]
+        return [Verdict(place, 0.0, 0.0, 0.0, len(_peers(place, witnesses)), "effects") for place in runs]
     if all(each is None for each in answers.values()):
         return []
     return _compared(runs, witnesses, "answers", _answer_differences(answers))
 
 
 def _compared(
-    runs: Sequence[int], witnesses: Sequence[int], basis: Basis, difference: Callable[[int, int], float]
+    runs: Sequence[int],
+    witnesses: Sequence[int],
+    basis: Basis,
+    difference: Callable[[int, int], float],
 ) -> list[Verdict]:
-    found = []
+    own: dict[int, tuple[float, int]] = {}
     for place in runs:
         peers = _peers(place, witnesses)
-        mean = mean_difference([difference(place, peer) for peer in peers])
-        found.append(Verdict(place, mean or 0.0, len(peers), basis))
-    return found
+        own[place] = mean_difference([difference(place, peer) for peer in peers]) or 0.0, len(peers)
+    of_task = mean_difference([own[place][0] for place in witnesses if place in own]) or 0.0
+    # Answers are worded differently, so that a task whose answers differ may be one of many right wordings. A run
+    # that ended with an error, and so is no witness, is not the only one that is right.
+    pooled = set(witnesses) if basis == "effects" else set()
+    return [
+        Verdict(place, suspicion(mean, of_task) if place in pooled else mean, mean, of_task, n_peers, basis)
+        for place, (mean, n_peers) in own.items()
+    ]
 
 
 def _answer_differences(answers: Mapping[int, AnswerSignature | None]) -> Callable[[int, int], float]:

@@ -117,7 +117,7 @@ def mark_of_name(name: str) -> tuple[Mark, str]:
         return "unknown", f"{code} runs code, which may do anything"
     if reading := next((word for word in words if word in _READING or word in _READ_NOUNS), None):
         return "read", reading
-    return "unknown", "no word of its name tells"
+    return "unknown", "its name does not say"
 
 
 class ToolMarks:

@@ -264,7 +264,7 @@ def _requested_by(actions: Any, user: bool) -> list[Any] | None:
 
 TAU2 = chat_format(
     "tau2",
-    'tau2-bench simulations: {"simulations": […], "tasks": […]}, or one simulation a line',
+    'tau2-bench simulations: {"simulations": […], "tasks": […]}, or one simulation per line',
     _matches_tau2,
     _tau2_record,
     rows=partial(file_rows, within="simulations"),

@@ -18,7 +18,7 @@ _LINE_TYPES = ("user", "assistant", "system", "summary", "progress", "result")
 # Known, and nothing in them that a metric reads.
 _BESIDE = names(
     "summary file-history-snapshot queue-operation attachment last-prompt custom-title ai-title agent-name agent-color "
-    "permission-mode pr-link tag mode worktree-state speculation-accept content-replacement stream_event "
+    "agent-setting permission-mode pr-link tag mode worktree-state speculation-accept content-replacement stream_event "
     "rate_limit_event tool_progress tool_use_summary auth_status started-task marble-origami-commit"
 )
 _LINE_FIELDS = names(

@@ -1,0 +1,68 @@
+"""What stands in the place of a run on a command line: files that are not there, score lines, traces."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+RECORDS = "".join(
+    f'{{"case": {{"id": "q{at}"}}, "trace": {{"metadata": {{"cost": 0.5}}}}, "outcome": "x"}}\n' for at in range(30)
+)
+VERBS = {
+    "gate": ("gate", "{}", "-g", "cost <= 1"),
+    "compare": ("compare", "{}", "{}"),
+    "show": ("show", "{}"),
+    "export": ("export", "{}", "--to", "report.md"),
+    "label": ("label", "{}"),
+    "view": ("view", "{}", "--bundle", "site"),
+    "validity": ("validity", "{}"),
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("path", ["nothing.jsonl", "some/folder"])
+@pytest.mark.parametrize("with_store", [False, True])
+def test_a_path_where_nothing_is_says_that_no_file_is_there(invoke, verb, path, with_store):
+    if with_store:
+        Path("traces.jsonl").write_text(RECORDS)
+        invoke("gate", "traces.jsonl", "-g", "cost <= 1")
+    result = invoke(*(part.format(path) for part in VERBS[verb]))
+    assert result.exit_code == 3
+    assert f"{path}: no such file, and no run is called so" in result.stderr
+
+
+@pytest.mark.parametrize("verb", [*VERBS, "doctor", "score", "convert"])
+def test_a_file_of_score_lines_is_told_for_what_it_is(invoke, verb):
+    Path("traces.jsonl").write_text(RECORDS)
+    assert invoke("score", "traces.jsonl", "-m", "cost", "--out", "scores.jsonl").exit_code == 0
+    command = VERBS.get(verb, (verb, "{}", *(["--out", "x.jsonl"] if verb == "convert" else [])))
+    result = invoke(*(part.format("scores.jsonl") for part in command))
+    assert result.exit_code in (3, 4)
+    said = " ".join(result.output.split())
+    assert "holds scores ('agentunit score --out' wrote it) and no records" in said
+    assert "--out scores.parquet" in said
+
+
+def test_a_run_may_be_called_like_a_file(invoke):
+    Path("traces.jsonl").write_text(RECORDS)
+    invoke("gate", "traces.jsonl", "-g", "cost <= 1")
+    Path("traces.jsonl").unlink()
+    assert invoke("gate", "traces.jsonl", "-g", "cost <= 1").exit_code == 0
+
+
+def test_files_of_traces_are_compared(invoke):
+    Path("old.jsonl").write_text(RECORDS)
+    Path("new.jsonl").write_text(RECORDS.replace("0.5", "0.9"))
+    result = invoke("compare", "old.jsonl", "new.jsonl", "--on", "cost")
+    assert result.exit_code == 1, result.output
+    assert "cost is worse than the baseline" in result.output
+
+
+def test_a_look_at_a_file_names_no_run_that_nobody_can_find(invoke):
+    Path("traces.jsonl").write_text(RECORDS)
+    result = invoke("view", "traces.jsonl", "--bundle", "site")
+    assert result.exit_code == 0, result.output
+    assert "30 records of traces.jsonl scored for this look" in result.stderr
+    assert "imported as run" not in result.output
+    assert not Path(".agentunit").exists()
