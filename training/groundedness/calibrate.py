@@ -26,8 +26,8 @@ from agentunit_local.sentences import shipped_encoder
 from agentunit_local.steps import answered
 from sklearn.linear_model import LogisticRegression
 
-from training.groundedness.examples import rows_of
 from training.groundedness.fit import fit_probabilities, fit_thresholds, left_out, scaled_mix
+from training.groundedness.groups import rows_of
 from training.groundedness.scored import scored_by_shipped, scored_by_training
 
 SEEN_ROWS_SLOPE = 0.47

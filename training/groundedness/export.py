@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from training.groundedness.build import LENGTH
+from training.groundedness.groups import LENGTH
 from training.groundedness.model import CrossEncoder, Layer, shape_of
 
 _SAMPLE = 192

@@ -23,7 +23,7 @@ from agentunit_local.grounding.kinds import kind_of
 from agentunit_local.grounding.lexical import Compared, compared
 from agentunit_local.grounding.support import Mix, is_copied, same_sentence
 
-from training.groundedness.examples import rows_of
+from training.groundedness.groups import rows_of
 
 CERTAIN = PairScore(LARGEST_LOGIT, -LARGEST_LOGIT)
 

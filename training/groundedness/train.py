@@ -7,7 +7,9 @@ import json
 import math
 import sys
 import time
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -17,18 +19,18 @@ from torch import Tensor
 from torch.nn import functional
 
 from training.groundedness.agreement import auroc, rank_correlation
-from training.groundedness.examples import MADE, RANKED
+from training.groundedness.groups import MADE
 from training.groundedness.model import CrossEncoder, load_bert, load_deeper, load_mpnet, shape_of
 
-# How many answers to one document stand in a batch together.
-_TOGETHER = 8
+# How many answers to one document stand in a batch together, and how many batches are put together ahead.
+_TOGETHER, _AHEAD = 8, 6
 
 
 @dataclass
 class Recipe:
     """What a training run may vary. ``fold`` is left out of training (-1: nothing is), and so are sets whose names begin
-    with ``leave_out`` (several with commas). ``rank_loss`` is what it counts when the second claim of a ranked pair beats
-    the first, ``document_loss`` when an unsupported answer beats a supported one to the same document.
+    with ``leave_out`` (several with commas). ``document_loss`` is what it counts when an unsupported claim or answer beats a
+    supported one about the same document.
 
     ``teacher`` is a file with the logits that a larger model gave all pairs (``predict`` writes one); the student learns
     those beside the labels. Logits of several teachers are averaged and stretched by ``stretch``: the mean of several is
@@ -52,9 +54,9 @@ class Recipe:
     teacher_share: float = 0.5
     predict: bool = False
     leave_out: str = ""
-    rank_loss: float = 0.5
     document_loss: float = 0.5
     stretch: float = 1.0
+    compile: bool = False
 
 
 @functools.lru_cache(maxsize=1)
@@ -78,20 +80,24 @@ class Data:
         self.longest = np.maximum.reduceat(self.arrays["lengths"], self.first_pair[:-1])
         self.recipe, self.device = recipe, device
         teachers = [np.load(name) for name in recipe.teacher.split(",") if name]
-        self.teacher = (recipe.stretch * np.mean(teachers, axis=0)).astype(np.float32) if teachers else None
+        self.teacher = (
+            (recipe.stretch * np.mean([each.astype(np.float32) for each in teachers], axis=0)).astype(np.float32)
+            if teachers
+            else None
+        )
 
     def training_groups(self, rng: np.random.Generator) -> np.ndarray:
         """The groups of one epoch."""
         kind, fold = self.arrays["kind"], self.arrays["fold"]
         groups = np.arange(len(kind))
         left_out = self.left_out()
-        made = (np.char.startswith(kind, MADE) | np.char.startswith(kind, RANKED)) & ~left_out
+        made = np.char.startswith(kind, MADE) & ~left_out
         correctness = kind == "correctness"
         answers = (fold >= 0) & ~correctness
         pairs = (fold == -1) & ~made & ~left_out
         chosen = [
             rng.permutation(groups[pairs])[: int(self.recipe.pair_share * pairs.sum())],
-            rng.permutation(groups[made])[: int(self.recipe.made_share * made.sum())],
+            groups[made & self._share_of_documents(rng)],
         ]
         trained = answers & (fold != self.recipe.fold)
         trained &= ~left_out
@@ -100,12 +106,20 @@ class Data:
             chosen.append(groups[correctness & (fold != self.recipe.fold)])
         return np.concatenate(chosen)
 
+    def _share_of_documents(self, rng: np.random.Generator) -> np.ndarray:
+        """Which groups an epoch uses of those made: all about one document, or none, so that they can be ranked."""
+        document = self.arrays["document"]
+        draws = rng.random(1 << 16)
+        alone = rng.random(len(document))
+        # A text as it is and the same with a sentence changed have numbers one apart.
+        return np.where(document >= 0, draws[(document >> 1) & 0xFFFF], alone) < self.recipe.made_share
+
     def left_out(self) -> np.ndarray:
         """Which groups are of sets that are left out, or made from their texts."""
         names = [name for name in self.recipe.leave_out.split(",") if name]
         found = np.zeros(len(self.arrays["kind"]), bool)
         for name in names:
-            for beginning in (name, MADE + name, RANKED + name):
+            for beginning in (name, MADE + name):
                 found |= np.char.startswith(self.arrays["kind"], beginning)
         return found
 
@@ -153,20 +167,25 @@ class Data:
             units += [answers[at : min(at + _TOGETHER, end)] for at in range(start, end, _TOGETHER)]
         return units
 
-    def batch(self, groups: np.ndarray) -> dict[str, Tensor]:
-        """The padded tensors of a batch."""
-        pairs = np.concatenate([np.arange(self.first_pair[g], self.first_pair[g + 1]) for g in groups])
-        owner = np.repeat(np.arange(len(groups)), self.first_pair[groups + 1] - self.first_pair[groups])
-        lengths = self.arrays["lengths"][pairs]
-        width = int(math.ceil(lengths.max() / 8) * 8)
+    def on_host(self, groups: np.ndarray) -> dict[str, Tensor]:
+        """What a batch needs from here: places and labels, in memory that a device reads by itself."""
+        sizes = self.first_pair[groups + 1] - self.first_pair[groups]
+        owner = np.repeat(np.arange(len(groups)), sizes)
+        pairs = np.arange(len(owner)) - np.repeat(np.cumsum(sizes) - sizes, sizes) + self.first_pair[groups][owner]
         arrays = {
-            "starts": self.starts[pairs], "lengths": lengths, "owner": owner, "document": self.arrays["document"][groups],
-            "label": self.arrays["label"][groups], "weight": self.arrays["weight"][groups],
-            "ranked": np.flatnonzero(np.char.startswith(self.arrays["kind"][groups], RANKED)[owner]),
+            "starts": self.starts[pairs], "lengths": self.arrays["lengths"][pairs], "owner": owner, "pairs": pairs,
+            "document": self.arrays["document"][groups], "label": self.arrays["label"][groups],
+            "weight": self.arrays["weight"][groups],
         }  # fmt: skip
         if self.teacher is not None:
             arrays["teacher"] = self.teacher[pairs]
-        found = {name: torch.from_numpy(array).to(self.device, non_blocking=True) for name, array in arrays.items()}
+        found = {name: torch.from_numpy(array) for name, array in arrays.items()}
+        return {name: tensor.pin_memory() for name, tensor in found.items()} if self.device == "cuda" else found
+
+    def batch(self, host: dict[str, Tensor]) -> dict[str, Tensor]:
+        """The padded tensors of a batch, where the model is."""
+        width = int(math.ceil(int(host["lengths"].max()) / 8) * 8)
+        found = {name: tensor.to(self.device, non_blocking=True) for name, tensor in host.items()}
         columns = torch.arange(width, device=self.device)
         attention = columns[None] < found["lengths"][:, None]
         places = torch.where(attention, found["starts"][:, None] + columns, 0)
@@ -174,11 +193,17 @@ class Data:
             found[name] = torch.where(attention, self.tokens[name][places].long(), padding)
         return {**found, "attention": attention}
 
-
-def rank_loss(claims: Tensor, ranked: Tensor) -> Tensor:
-    """How far the second claim of a ranked group beats its first, on the same evidence; ``ranked`` are their places."""
-    logits = claims.float()[ranked]
-    return functional.softplus(logits[1::2] - logits[0::2]).sum() / max(1, len(ranked) // 2)
+    def ahead(self, batches: Sequence[np.ndarray]) -> Iterator[tuple[np.ndarray, dict[str, Tensor]]]:
+        """Each batch, put together by a thread while the device still works on those before it."""
+        waiting: deque[tuple[np.ndarray, Future[dict[str, Tensor]]]] = deque()
+        with ThreadPoolExecutor(1) as thread:
+            for groups in batches:
+                waiting.append((groups, thread.submit(self.on_host, groups)))
+                if len(waiting) > _AHEAD:
+                    earlier, host = waiting.popleft()
+                    yield earlier, self.batch(host.result())
+            for earlier, host in waiting:
+                yield earlier, self.batch(host.result())
 
 
 def document_loss(logits: Tensor, label: Tensor, document: Tensor) -> Tensor:
@@ -228,15 +253,15 @@ def main(built: Path, weights: Path, out: Path, recipe: Recipe) -> None:
     )
     started = time.monotonic()
     model.train()
-    for step, groups in enumerate(batches):
-        batch = data.batch(groups)
+    # Every batch has a shape of its own, so compiled code must not be made for one shape.
+    forward = torch.compile(model, dynamic=True) if recipe.compile else model
+    for step, (groups, batch) in enumerate(data.ahead(batches)):
         with torch.autocast(device, torch.bfloat16, enabled=device == "cuda"):
-            claims, tokens = model(batch["ids"], batch["types"], batch["attention"])
+            claims, tokens = forward(batch["ids"], batch["types"], batch["attention"])
         logits = group_logits(claims, batch["owner"], len(groups), recipe.softness)
         label = batch["label"] * 0.96 + 0.02
         losses = functional.binary_cross_entropy_with_logits(logits, label, reduction="none")
         loss = (losses * batch["weight"]).sum() / batch["weight"].sum()
-        loss = loss + recipe.rank_loss * rank_loss(claims, batch["ranked"])
         loss = loss + recipe.document_loss * document_loss(logits, batch["label"], batch["document"])
         if data.teacher is not None:
             taught = functional.binary_cross_entropy_with_logits(claims.float(), torch.sigmoid(batch["teacher"]))
@@ -260,6 +285,22 @@ def main(built: Path, weights: Path, out: Path, recipe: Recipe) -> None:
     _finish(model, data, out, {"steps": len(batches), "seconds": time.monotonic() - started})
 
 
+def attention_kernel(weights: Path, layers: int = 1) -> str:
+    """Which kernel a device's attention uses for a start's shape: a slow one would cost half of a lease."""
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    if not torch.cuda.is_available():
+        return "no accelerator"
+    model = CrossEncoder(shape_of(load_weights(weights), layers)).cuda()
+    ids = torch.ones(4, 200, dtype=torch.long, device="cuda")
+    try:
+        with sdpa_kernel(SDPBackend.EFFICIENT_ATTENTION), torch.autocast("cuda", torch.bfloat16):
+            model(ids, ids - 1, ids.bool())[0].sum().backward()
+    except RuntimeError as error:
+        return f"SLOW, the fast one says {error}"
+    return "fast"
+
+
 def average(built: Path, models: Sequence[Path], out: Path, recipe: Recipe) -> None:
     """One model with the mean weights of several that began alike, measured as if it had been trained."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -281,7 +322,7 @@ def _finish(model: CrossEncoder, data: Data, out: Path, facts: dict[str, float])
     (out / "report.json").write_text(json.dumps(report, indent=1))
     torch.save({name: tensor.half().cpu() for name, tensor in model.state_dict().items()}, out / "model.pt")
     if data.recipe.predict:
-        np.save(out / "logits.npy", predictions(model, data))
+        np.save(out / "logits.npy", predictions(model, data).astype(np.float16))
     print(data.recipe.name, json.dumps(scores), json.dumps(facts), flush=True)
 
 
@@ -290,12 +331,10 @@ def predictions(model: CrossEncoder, data: Data) -> np.ndarray:
     """The logit of every pair."""
     model.eval()
     logits = np.zeros(len(data.arrays["lengths"]), np.float32)
-    for groups in data.batches(np.arange(len(data.arrays["label"])), None):
-        batch = data.batch(groups)
-        pairs = np.concatenate([np.arange(data.first_pair[g], data.first_pair[g + 1]) for g in groups])
+    for _, batch in data.ahead(data.batches(np.arange(len(data.arrays["label"])), None)):
         with torch.autocast(data.device, torch.bfloat16, enabled=data.device == "cuda"):
             claims, _ = model(batch["ids"], batch["types"], batch["attention"])
-        logits[pairs] = claims.float().cpu().numpy()
+        logits[batch["pairs"].cpu().numpy()] = claims.float().cpu().numpy()
     return logits
 
 
@@ -305,17 +344,16 @@ def measure(model: CrossEncoder, data: Data, out: Path) -> dict[str, float]:
     model.eval()
     groups = data.measured_groups()
     found: dict[int, tuple[list[float], list[float], list[float]]] = {}
-    for some in data.batches(groups, None):
-        batch = data.batch(some)
+    for some, batch in data.ahead(data.batches(groups, None)):
         with torch.autocast(data.device, torch.bfloat16, enabled=data.device == "cuda"):
             claims, tokens = model(batch["ids"], batch["types"], batch["attention"])
         said = (batch["types"] > 0) & batch["attention"]
         risks = torch.sigmoid(tokens.float()) * said
-        worst = risks.amax(1).tolist()
+        worst, logits = risks.amax(1).tolist(), claims.float().tolist()
         mean = (risks.sum(1) / said.sum(1).clamp(min=1)).tolist()
         for row, owner in enumerate(batch["owner"].tolist()):
             lists = found.setdefault(int(some[owner]), ([], [], []))
-            for values, value in zip(lists, (float(claims[row]), worst[row], mean[row]), strict=True):
+            for values, value in zip(lists, (logits[row], worst[row], mean[row]), strict=True):
                 values.append(value)
     arrays = data.arrays
     rows = [

@@ -17,7 +17,8 @@ from typing import Any
 
 from tokenizers import Tokenizer
 
-from training.groundedness.examples import TRAINABLE, rows_of
+from training.groundedness.examples import TRAINABLE
+from training.groundedness.groups import rows_of
 
 PIECES = 16500
 _FIRST_WORD = "the"

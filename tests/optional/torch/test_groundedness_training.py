@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import lzma
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -47,7 +49,7 @@ def data(tmp_path):
     written(folder, "train/texts", [{"source": "own|MIT", "text": TEXT}] * 4)
     answers = [
         {"id": f"{dataset}:{n}", "dataset": dataset, "question": None, "context": [TEXT], "group": n,
-         "response": "Maren Holt opened the bakery. It sold 120 loaves." if n % 2 else "The bakery sold 90 loaves.",
+         "response": f"Maren Holt opened the bakery on Monday. It sold {120 if n % 2 else 90} loaves.",
          "hallucinated": not n % 2, "faithful": float(n % 2)}
         for dataset in ("frank_own", "wice", "cliff_own") for n in range(8)
     ]  # fmt: skip
@@ -105,37 +107,93 @@ def start(tmp_path):
     return tmp_path / "start"
 
 
+@pytest.fixture
+def given(built, start, tmp_path):
+    """What a lease begins with: packed, carried in pieces, and put together again."""
+    from training.groundedness import travel
+
+    there = tmp_path / "there"
+    shutil.copytree(start, there / "start-large")
+    shutil.copytree(start, there / "start-small")
+    there.joinpath("built.npz.xz").write_bytes(lzma.compress(built.read_bytes(), preset=0))
+    calls = travel.pack(there, tmp_path / "travel")
+    for call in range(calls, 0, -1):  # in any order
+        _, lacking = travel.join((tmp_path / f"travel/{call}").iterdir(), tmp_path / "in")
+    assert not lacking
+    assert (tmp_path / "in/built.npz").read_bytes() == built.read_bytes()
+    return tmp_path / "in"
+
+
+TINY = {"layers": 2, "small_layers": 1, "tokens": 8000, "epochs": 0.5, "small_epochs": 0.5, "made_share": 1.0}
+
+
 # The exporter that keeps the graph small enough to quantize is the older one, and warns of that.
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning", "ignore::torch.jit.TracerWarning")
-def test_a_lease_from_parts_to_a_model_that_opens(built, start, tmp_path):
+def test_a_lease_from_texts_to_a_score_of_the_shipped_backend(data, built, given, tmp_path, monkeypatch):
+    """Build, carry there, train, carry home, export, calibrate, and score with the backend that ships."""
     from agentunit_local.grounding.cross_encoder import opened
-    from training.groundedness import export, lease
+    from training.groundedness import calibrate, export, lease, travel
 
     with np.load(built) as arrays:
         kinds = set(arrays["kind"].tolist())
+        makers = set(arrays["maker"].tolist())
     assert "cg2c_doc" in kinds
-    assert any(kind.startswith("ranked:") for kind in kinds)
     assert any(kind.startswith("relevance:") for kind in kinds)
-    plan = lease.Plan(layers=2, small_layers=1, tokens=8000, epochs=0.5, small_epochs=0.5, leave_out="")
-    assert lease.run(built, start, start, tmp_path / "out", plan) == ["large-1", "large-2", "large", "small"]
-    for name in ("large", "small"):
-        assert {path.name for path in (tmp_path / "out" / name).iterdir()} >= {
-            "model.pt",
-            "report.json",
-            "scores.jsonl.gz",
-        }
+    assert makers >= {"mirrored", "reworded", "sentence removed", "answer", "relevance"}
+    options = [f"{name}={value}" for name, value in TINY.items()]
+    out, home = tmp_path / "out", tmp_path / "home"
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setattr(travel, "PIECE_BYTES", 300_000)
+    said, calls = "", 0
+    while "everything is home" not in said:
+        folder = tmp_path / f"call-{calls}"
+        said = lease.go(given, out, folder, 600.0, [*options, "leave_out=frank_,wice"])
+        assert "failed" not in said, said
+        assert len(list(folder.iterdir())) <= 8
+        travel.join(folder.iterdir(), home)
+        calls += 1
+        assert calls < 100
+    assert calls > 1
     one, other, mean = (
-        torch.load(tmp_path / f"out/{name}/model.pt", weights_only=True)["token_head.weight"].float()
+        torch.load(out / name / "model.pt", weights_only=True)["token_head.weight"].float()
         for name in ("large-1", "large-2", "large")
     )
     assert torch.allclose((one + other) / 2, mean, atol=1e-3)
     assert not torch.equal(one, other)
-    folder = tmp_path / "model"
-    folder.mkdir()
-    export.main(tmp_path / "out/small/model.pt", built, folder / "model.onnx")
-    (folder / "tokenizer.json").write_bytes(TOKENIZER.read_bytes())
-    scores = opened(str(folder)).score([(TEXT, "The bakery sold 120 loaves."), (TEXT, "It rains.")])
+    assert (home / "large/model.pt").read_bytes() == (out / "large/model.pt").read_bytes()
+    assert not (home / "large-1/model.pt").exists()
+    model = tmp_path / "model"
+    model.mkdir()
+    export.main(home / "small/model.pt", built, model / "model.onnx")
+    (model / "tokenizer.json").write_bytes(TOKENIZER.read_bytes())
+    calibration = model / "calibration.json"
+    calibration.write_bytes((TOKENIZER.parent / "calibration.json").read_bytes())
+    before = json.loads(calibration.read_text())["faithfulness"]
+    left_out = {name: home / f"small-without-{name}/scores.jsonl.gz" for name in ("frank_", "wice")}
+    calibrate.main(data, home / "small/scores.jsonl.gz", calibration, tmp_path / "sets.json", left_out)
+    assert json.loads(calibration.read_text())["faithfulness"] != before
+    assert "frank_own" in json.loads((tmp_path / "sets.json").read_text())["datasets"]
+    scores = opened(str(model)).score([(TEXT, "The bakery sold 120 loaves."), (TEXT, "It rains.")])
     assert all(np.isfinite(each.logit) and each.worst_logit is not None for each in scores)
+
+
+def test_a_lost_machine_costs_only_what_was_not_home(given, tmp_path):
+    from training.groundedness import lease
+
+    plan = lease.Plan(**TINY, leave_out="wice")
+    first = lease.run(given, tmp_path / "out", plan)
+    assert first == ["large-1", "large-2", "large", "small", "large-without-wice", "small-without-wice"]
+    # Only what was said came home, not the weights of the seeds; the last step is lacking.
+    for name in ("large-1", "large-2", "large", "small", "large-without-wice"):
+        folder = given / "done" / name
+        folder.mkdir(parents=True)
+        for each in ("scores.jsonl.gz", "logits.npy"):
+            if (tmp_path / "out" / name / each).exists():
+                (folder / each).write_bytes((tmp_path / "out" / name / each).read_bytes())
+    assert lease.run(given, tmp_path / "again", plan) == first
+    assert not (tmp_path / "again/large-1/model.pt").exists()
+    assert not (tmp_path / "again/large-without-wice/model.pt").exists()
+    assert (tmp_path / "again/small-without-wice/model.pt").exists()
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning", "ignore::torch.jit.TracerWarning")
@@ -174,18 +232,28 @@ def test_the_large_form_says_the_same_when_it_is_written(tmp_path):
     assert np.abs(again.detach().numpy() - said).max() < 0.1 * np.std(said) + 0.05
 
 
-def test_sets_are_left_out_one_after_the_other_and_no_step_outlasts_the_lease(built, start, tmp_path):
+def test_sets_are_left_out_one_after_the_other_and_no_step_outlasts_the_lease(given, tmp_path):
     from training.groundedness import lease
 
-    plan = lease.Plan(
-        seeds=1, leave_out="frank_+begin_,wice", layers=1, small_layers=1, tokens=8000, epochs=0.2, small_epochs=0.2
-    )
-    done = lease.run(built, start, start, tmp_path / "out", plan)
+    tiny = {**TINY, "layers": 1, "epochs": 0.2, "small_epochs": 0.2}
+    plan = lease.Plan(**tiny, seeds=1, leave_out="frank_+begin_,wice")
+    done = lease.run(given, tmp_path / "out", plan)
     assert done[3:] == [
         "large-without-frank_+begin_", "small-without-frank_+begin_", "large-without-wice", "small-without-wice"
     ]  # fmt: skip
     assert '"wice"' in (tmp_path / "out/large-without-wice/report.json").read_text()
-    assert lease.run(built, start, start, tmp_path / "short", replace(plan, seconds=0.0)) == []
+    assert lease.run(given, tmp_path / "short", replace(plan, seconds=0.0)) == []
+
+
+def test_the_plan_says_what_does_not_fit():
+    from training.groundedness import lease
+
+    plan = lease.Plan(seconds=600.0)
+    lines = lease.table(plan, {"epoch": 2000, "all": 1800, "measured": 150}).splitlines()
+    assert lines[1].startswith("large-1")
+    assert "not begun" not in lines[4]
+    assert lines[4].startswith("small ")
+    assert "not begun" in lines[-1]
 
 
 def test_what_is_left_out_is_in_no_batch_nor_is_what_was_made_of_it(built):
@@ -194,7 +262,7 @@ def test_what_is_left_out_is_in_no_batch_nor_is_what_was_made_of_it(built):
     data = Data(built, Recipe(leave_out="frank_,begin_"), "cpu")
     data.arrays["kind"] = np.char.replace(data.arrays["kind"].astype("U40"), ":own", ":frank_own")
     trained = set(data.arrays["kind"][data.training_groups(np.random.default_rng(1))].tolist())
-    assert {"frank_own", "made:frank_own", "ranked:frank_own"} <= set(data.arrays["kind"].tolist())
+    assert {"frank_own", "made:frank_own"} <= set(data.arrays["kind"].tolist())
     assert not {kind for kind in trained if "frank_" in kind}
     assert "wice" in trained
 
@@ -211,13 +279,15 @@ def test_answers_to_one_document_stand_in_one_batch_and_are_ranked(built):
     assert document_loss(torch.tensor([-3.0, 3.0, 9.0, 9.0]), label, document) > 5
 
 
-def test_the_better_claim_of_a_ranked_pair_should_score_higher():
-    from training.groundedness.train import rank_loss
+def test_a_share_of_made_claims_keeps_or_drops_a_text_and_its_double_together(built):
+    from training.groundedness.train import Data, Recipe
 
-    ranked = torch.tensor([1, 2, 3, 4])
-    good = rank_loss(torch.tensor([0.0, 3.0, -3.0, 3.0, -3.0]), ranked)
-    bad = rank_loss(torch.tensor([0.0, -3.0, 3.0, -3.0, 3.0]), ranked)
-    assert good < 0.01 < 5 < bad
+    data = Data(built, Recipe(made_share=0.5), "cpu")
+    data.arrays = {**data.arrays, "document": np.arange(len(data.arrays["document"]))}
+    used = data._share_of_documents(np.random.default_rng(3))
+    pairs = used[: len(used) // 2 * 2].reshape(-1, 2)
+    assert (pairs[:, 0] == pairs[:, 1]).all()
+    assert 0.2 < used.mean() < 0.8
 
 
 def test_distances_fall_into_buckets_as_in_mpnet():
@@ -230,18 +300,3 @@ def test_distances_fall_into_buckets_as_in_mpnet():
     assert buckets[2, 5] == 16 + 3
     assert buckets[199, 0] == 15
     assert buckets[0, 199] == 31
-
-
-def test_a_negation_is_also_true_where_the_source_has_it():
-    import random
-
-    from training.groundedness.edits import Editor, Source
-
-    editor = Editor({part: {} for part in "nvar"}, random.Random(1), [])
-    source = Source.of(["Visitors can take photographs in the main hall."])
-    denied, affirmed, said = editor.denied(source, 0)
-    assert " not " in denied.text
-    assert not any(denied.wrong)
-    assert " not " not in affirmed.text
-    assert any(affirmed.wrong)
-    assert "can not take" in said or "can never take" in said
