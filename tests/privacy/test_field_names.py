@@ -7,6 +7,7 @@ import json
 import pytest
 
 from agentunit.core.codec import decode_record
+from agentunit.privacy.detection.secret_forms import is_secret
 from agentunit.privacy.detectors import PatternDetector
 from agentunit.privacy.findings import PII_TYPES
 from agentunit.privacy.leakage import PIILeakageMetric
@@ -160,3 +161,10 @@ def test_letters_that_make_no_words_are_a_key_in_text(text):
 @pytest.mark.parametrize("text", ["token: AccessTokenResponseFactory", "secret = SomeConfigurationProvider"])
 def test_names_in_code_are_no_keys(text):
     assert PatternDetector().find([text])[0] == []
+
+
+@pytest.mark.parametrize("opening", ["<", "{", "["])
+def test_a_long_run_of_opening_brackets_is_searched_once(opening):
+    # A search from each of them to the end would take minutes.
+    assert not is_secret(opening * 500_000)
+    assert not is_secret(f"{opening * 3}token42{ {'<': '>', '{': '}', '[': ']'}[opening] * 3}")

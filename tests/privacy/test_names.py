@@ -133,3 +133,9 @@ def test_the_gazetteer_is_small_and_knows_what_words_can_be() -> None:
     assert kinds_of("Denmark") & Kind.COUNTRY
     assert kinds_of("Anne-Marie") & Kind.FIRST
     assert kinds_of("Qwxyz") == 0
+
+
+@pytest.mark.parametrize("name", ["john f kennedy", "maria l lopez", "emma c johnson"])
+def test_an_initial_without_a_dot_before_a_surname_is_part_of_a_name_in_lower_case(name: str) -> None:
+    text = f"{name} called me"
+    assert [text[each.start : each.end] for each in find_names(text)] == [name]

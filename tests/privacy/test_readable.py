@@ -96,3 +96,14 @@ def test_rules_of_the_user_hold_for_what_is_read() -> None:
 
 def test_plain_text_is_read_once() -> None:
     assert readable("Größe – “quoted”\tand\r\n電話：03-1234-5678、了解。") is None
+
+
+@pytest.mark.parametrize("after", ["\ufe0f\u20e3", "\u200b\u0332", "\u0332\u2060\u0332"])
+def test_marks_after_something_invisible_hide_no_digits(after: str) -> None:
+    written = "".join(f"{digit}{after}" for digit in _VALUES["credit_card"])
+    (found,) = PatternDetector().find([f"card {written}"])[0]
+    assert (found.type, found.start) == ("credit_card", 5)
+
+
+def test_a_value_of_invisible_characters_alone_is_none() -> None:
+    assert not KnownValues([("ip_address", "\u200b"), ("email", "\u2060")])

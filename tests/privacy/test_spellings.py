@@ -72,3 +72,7 @@ def test_whatever_stands_around_it_an_encoded_value_is_found(before, after, enco
 def test_what_is_encoded_can_be_read():
     assert decoded_text("a=%41da &amp; co \\u00e9") == "a=Ada & co é"
     assert decoded_text("plain words") is None
+
+
+def test_half_a_surrogate_pair_stays_escaped():
+    assert decoded_text("\\u{41} \\u{d800} \\U0000dfff \\u{110000}") == "A \\u{d800} \\U0000dfff \\u{110000}"

@@ -78,7 +78,8 @@ def _meaning(escape: re.Match[str]) -> str:
         return bytes.fromhex(written.replace("\\x", "")).decode("utf-8", "replace")
     if escape.lastgroup == "code":
         number = int(written[2:].strip("{}"), 16)
-        return chr(number) if number <= sys.maxunicode else written
+        # Half a surrogate pair is no character, and cannot be written.
+        return chr(number) if number <= sys.maxunicode and not 0xD800 <= number <= 0xDFFF else written
     if written[1] != "u":
         return _WHITESPACE.get(written[1], written[1])
     units = b"".join(int(code, 16).to_bytes(2, "big") for code in written.split("\\u")[1:])

@@ -74,6 +74,8 @@ class KnownValues:
         self._exact: list[tuple[str, str]] = []
         for type, written in values:
             value = INVISIBLE.sub("", written)
+            if not value:
+                continue  # nobody sees anything, so nothing can be told by it
             if type in _EXACT_TYPES:
                 self._exact.append((type, value))
                 continue

@@ -230,8 +230,9 @@ class _Search:
                 continue
             if word.is_initial:
                 is_dotted = self.text[words[i][1] : words[i][1] + 1] == "."
-                if (name in "IA" and i + 1 == len(words)) or (self.is_lower and not is_dotted):
-                    break  # in lower case "a" is a word
+                is_between = i + 1 < len(words) and known[i + 1].is_surely_name
+                if (name in "IA" and i + 1 == len(words)) or (self.is_lower and not is_dotted and not is_between):
+                    break  # in lower case "a" is a word, unless a surname follows: "john f kennedy"
                 extra += 1.5
             elif name.lower() in SUFFIXES:
                 extra += 1.0

@@ -23,7 +23,8 @@ _INVISIBLE = (
     "\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
 _MARKS = "\u0300-\u036f\u20d0-\u20ff\ufe0f"
-INVISIBLE = re.compile(f"[{_INVISIBLE}]+|(?<=[0-9])[{_MARKS}]+")
+# Marks may follow what is invisible, as in the digits of keys: 5, U+FE0F, U+20E3.
+INVISIBLE = re.compile(f"(?<=[0-9])[{_INVISIBLE}{_MARKS}]+|[{_INVISIBLE}]+")
 """Characters that nobody sees, and marks over, under and around digits."""
 
 # The zeros of all scripts whose digits are written one after another; nine more digits follow each.

@@ -9,8 +9,10 @@ from agentunit.privacy.detection.gazetteer import kinds_of
 _SCHEME = re.compile(
     r"(?i)(?:bearer|basic|token|digest|apikey|api-key|negotiate|key|jwt|oauth|hmac|aws4-hmac-sha256)[ :]\s*"
 )
+# What is in brackets holds none: a search from each of many opening ones to the end would take quadratic time.
 _PLACEHOLDER = re.compile(
-    r"(?i)x{4,}|[*•.]{3,}|your|example|placeholder|changeme|dummy|<[^>]*>|\{.*\}|\[.*\]|\$|%\(|%s|\.\.\.|[.](?:com|org|net|py)\b"
+    r"(?i)x{4,}|[*•.]{3,}|your|example|placeholder|changeme|dummy|<[^<>]*>|\{[^{}]*\}|\[[^\[\]]*\]|\$|%\(|%s|\.\.\."
+    r"|[.](?:com|org|net|py)\b"
 )
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _INNER_CAPITAL = re.compile("[a-z][A-Z]")
