@@ -173,3 +173,17 @@ def test_places_foreign_words_and_verbs_are_no_names(text):
 ])  # fmt: skip
 def test_names_beside_them_are_found(text, name):
     assert name in [text[each.start : each.end] for each in PatternDetector().find([text])[0]]
+
+
+@pytest.mark.parametrize("name", ["佐藤悠人", "佐藤陽人", "鈴木晴人", "高橋結人"])
+def test_names_that_end_in_the_letter_for_people_are_names(name):
+    for text in (f"{name}さんが来ました。", f"昨日{name}が来ました。"):
+        assert [text[each.start : each.end] for each in PatternDetector().find([text])[0]] == [name]
+
+
+@pytest.mark.parametrize(("text", "name"), [
+    ("王海燕人很好。", "王海燕"), ("张志强人在北京。", "张志强"), ("我昨天去张志强家吃饭。", "张志强"),
+    ("我明天去黄伟家。", "黄伟"), ("我叫温凯文。", "温凯文"), ("客户温文杰要求退款。", "温文杰"),
+])  # fmt: skip
+def test_names_before_words_that_also_follow_places_are_found(text, name):
+    assert [text[each.start : each.end] for each in PatternDetector().find([text])[0]] == [name]

@@ -55,7 +55,9 @@ _FOREIGN_BASE, _FOREIGN_LETTER, _LIKE_A_NAME = 20, 7, 10
 """What a foreign word costs, each of its letters, and that it is as long as a name and begins with a surname."""
 # What makes a place, a people or a language of the letters before it.
 _PLACE_END = re.compile(
-    "[市县区省州镇乡旗盟郡岛湾港河湖族语岭屿]|[山江](?!先|女|小)|自治|地区|街道|新区|大街|大道|村(?![上])|群岛|半岛|海峡|共和国|王国|公国|联邦|人(?![说给的已])"
+    "[市县区省州镇乡旗盟郡岛湾港河湖族语岭屿]|[山江](?!先|女|小)|自治|地区|街道|新区|大街|大道|村(?![上])|群岛|半岛|海峡|共和国|王国|公国|联邦"
+    # People of a place, unless it goes on about somebody: "王海燕人很好", "张伟人在北京".
+    "|人(?![说给的已在很不呢挺真太好去来也都还就没怎特超又])"
 )
 _NEVER_LAST = frozenset("市县区省镇乡旗盟郡族语岛屿府")
 _NEVER_INSIDE = frozenset("去到的了在来是吗呢吧把被让从我你您他她它们这那哪")
@@ -63,6 +65,8 @@ _BEFORE_WEEK = frozenset("上下本每一两几这那数")
 _TOWARD_PLACE = re.compile(
     "(?:住在|前往|飞往|位于|地址|城市|省份|地区|国家|目的地|籍贯|抵达|途经|去)[:：是为]?[ 　]?\\Z"
 )
+# One also goes to people: "去张志强家".
+_AT_SOMEBODYS = re.compile("家(?![族乡县])|那[里儿边]?|身边|办公室")
 # Letters that hardly stand in given names but in most foreign words.
 _FOREIGN_SOUNDS = frozenset("尔姆斯特普拉夫弗勒蒂赫茨扎塔萨卡巴贝厄埃奥什基吉哈伯内戈贾迦")
 _FOREIGN_COSTS, _PLACE_COSTS = 8, 10
@@ -131,7 +135,10 @@ def _names_in_run(text: str, start: int, end: int, known: _Letters) -> Iterator[
         longest = foreign[at]
         for size in range(_SHORTEST_FOREIGN, min(longest, _LONGEST_FOREIGN) + 1):
             cost = _FOREIGN_BASE + _FOREIGN_LETTER * size
-            if size == _SHORTEST_FOREIGN and text[place] in _FREQUENT_LAST:
+            if size == _SHORTEST_FOREIGN and (
+                text[place] in _FREQUENT_LAST
+                or (text[place] in known.last and _CUE.search(text, max(0, place - 6), place))
+            ):
                 cost += _LIKE_A_NAME
             choices.append((cost + best[at + size], at + size, False))
         for size, cost in _name_costs(text, place, start, end, known):
@@ -166,8 +173,7 @@ def _name_costs(text: str, place: int, start: int, end: int, known: _Letters) ->
         has_cue = saved == _CUE_SAVES
         if not has_cue and last == "从":
             continue
-        if _TOWARD_PLACE.search(text, max(0, place - 6), place):
-            last_cost += _PLACE_COSTS
+        is_toward_place = _TOWARD_PLACE.search(text, max(0, place - 6), place)
         if _SURNAME_TITLE.match(text, place + n_last):
             yield n_last, _PRIOR + last_cost - _TITLE_SAVES - saved
         for n_given in (1, 2):
@@ -185,6 +191,9 @@ def _name_costs(text: str, place: int, start: int, end: int, known: _Letters) ->
             cost = (
                 _PRIOR + last_cost + sum(each for each in costs if each) + (_ALONE if n_given == 1 else _PAIR) - saved
             )
+            is_visited = is_toward_place and _AT_SOMEBODYS.match(text, stop)
+            if is_toward_place and not is_visited:
+                cost += _PLACE_COSTS
             if not has_cue:
                 cost += _FOREIGN_COSTS * sum(letter in _FOREIGN_SOUNDS for letter in name[n_last:])
             if _TITLE.match(text, stop):
@@ -194,7 +203,7 @@ def _name_costs(text: str, place: int, start: int, end: int, known: _Letters) ->
             elif stop == end:
                 cost -= _EDGE_SAVES
             # A name of two letters looks like any word: something must speak for it.
-            is_announced = has_cue or _TITLE.match(text, stop)
+            is_announced = has_cue or is_visited or _TITLE.match(text, stop)
             stands_free = is_edge and (stop == end or (last in _FREQUENT_LAST and _AFTER.match(text, stop)))
             if n_given == 1 and not is_announced and not stands_free:
                 continue

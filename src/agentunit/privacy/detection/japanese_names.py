@@ -52,7 +52,7 @@ _AFTER = re.compile(r"[はがにをへとものでや、。,.!!??\n)）」』 �
 _SPACE = re.compile("[ 　]")
 # Letters that end the names of places, offices, companies and groups.
 _NEVER_LAST = frozenset(
-    "県市区町村郡島駅線港橋庁署局省部課係室社店館院校寺社園場所家人者語式法版号類側用型化的論学性力率数量費金税券証書"
+    "県市区町村郡島駅線港橋庁署局省部課係室社店館院校寺社園場所家者語式法版号類側用型化的論学性力率数量費金税券証書"
 )
 _GIVEN_KANA = re.compile("[\u3041-\u309f]{2,4}|[\u30a1-\u30fa\u30fc]{2,6}")
 _HIRAGANA = re.compile("[\u3041-\u309f]{2,12}")
@@ -61,6 +61,7 @@ _GRAMMAR = re.compile(
     "|ごと|こと|もの|ため|よう|そう|こそ|さえ|すら|べき|せん|ない|たち|れる|れた|せる|せた|りま|きま|いま|しま|えま|けま|てい|たい|おり|おき|ください"
 )
 _LONGEST_LAST, _LONGEST_GIVEN = 4, 3
+_LONGEST_WORD = 8
 
 
 class _Tables(NamedTuple):
@@ -103,7 +104,8 @@ def find_japanese_names(text: str) -> Iterator[tuple[int, int]]:
 def _name_at(text: str, start: int, run_start: int, run_end: int) -> int:
     """Where the name that begins here ends; 0 where none does."""
     known = _tables()
-    before = text[run_start:start]
+    # No word is longer. To look at all that stands before each letter of a run would take quadratic time.
+    before = text[max(run_start, start - _LONGEST_WORD) : start]
     has_cue = _CUE.search(text, max(0, start - 6), start) is not None
     if len(before) == 1 and not has_cue:
         return 0
@@ -143,6 +145,8 @@ def _is_formed(name: str, known: _Tables, *, is_announced: bool) -> bool:
     """
     if name in known.words or name[-1] in _NEVER_LAST or (len(name) > 1 and name[-2:] in known.words):
         return False
+    if name[-1] == "人" and (len(name) != 2 or name[0] not in known.given_letters):
+        return False  # many names end so, 悠人 and 陽人 among them, and more words: 県人
     n_frequent = sum(letter in known.given_letters for letter in name)
     n_known = sum(letter in known.rare_given_letters for letter in name)
     if is_announced:
@@ -179,7 +183,7 @@ def _given_end(text: str, at: int, known: _Tables, *, is_spaced: bool, is_short_
         if not is_short_last and (end := _kana_end(text, at)):
             return end
         return kana.end() if is_spaced and text[at] >= "\u30a1" and _TITLE.match(text, kana.end()) else 0
-    run = _RUN.match(text, at)
+    run = _RUN.match(text, at, at + _LONGEST_GIVEN + 1)
     if run is None:
         return 0
     for length in range(min(_LONGEST_GIVEN, run.end() - at), 0, -1):
