@@ -187,3 +187,11 @@ def test_names_that_end_in_the_letter_for_people_are_names(name):
 ])  # fmt: skip
 def test_names_before_words_that_also_follow_places_are_found(text, name):
     assert [text[each.start : each.end] for each in PatternDetector().find([text])[0]] == [name]
+
+
+@pytest.mark.parametrize("name", ["김민하", "박서하", "김준형", "김도형", "이준형"])
+def test_korean_names_that_end_like_words_are_found(name):
+    for text in (f"{name}의 계좌를 확인했습니다.", f"{name}{'는' if name.endswith('하') else '은'} 오늘 옵니다."):
+        assert [text[each.start : each.end] for each in PatternDetector().find([text])[0]] == [name]
+    for text in ("이용하는 고객", "이동형은 비싸다", "신용한도의 조정"):
+        assert PatternDetector().find([text])[0] == []

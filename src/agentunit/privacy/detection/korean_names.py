@@ -19,8 +19,11 @@ _GIVEN = frozenset(
     "민준서연지우현수영은혜진호성윤하예재석태경미희정숙자옥순철상훈기원동승아나라빈솔찬규형근환욱섭식용광종병창길주인유소도윤건시율채린"
     "다온슬별봄이안가람새결한봉복춘명덕선화란향분임례남애림열택권학균관웅혁담겸해루리보송산세엽범늘비울샘찬별솔휘"
 )
-# Syllables that end plain words rather than given names: "user", "condition", "settings", and stems of verbs.
-_NO_ENDS = "자주식화시기용부사장도물과적법품구료하되한형지"
+# Syllables that end plain words rather than given names: "user", "condition", "settings".
+_NO_ENDS = "자주식화시기용부사장도물과적법품구료지"
+# Stems of verbs end so ("조회하는"), and given names: 김민하. Hardly a plain word begins with these surnames.
+_VERB_ENDS, _NO_WORDS = "하되한", "김박최"
+_SHAPES = frozenset("소형 대형 중형 기형 모형 체형 정형 유형 원형 변형 동형 신형 구형 성형 인형 균형 지형 도형".split())
 _CUE = (
     "저는|제 이름은|이름은|이름|성함은|성함|성명|고객명|고객|담당자는|담당자|수령인|받는 분|받는 사람"
     "|보내는 사람|환자|직원|회원|예약자|신청자|승객|예금주|대표|사원|친구|동료|남편|아내|아들|딸|동생|의뢰인"
@@ -46,6 +49,11 @@ def _syllables() -> tuple[frozenset[str], frozenset[str]]:
     return begin, finish
 
 
+def _is_stem(given: str, after: str) -> bool:
+    """Whether what looks like a given name and a particle can be a verb: "이용하는"."""
+    return given[-1] in _VERB_ENDS and after.startswith(("는", "도"))
+
+
 def find_korean_names(text: str) -> Iterator[tuple[int, int]]:
     """Where the names of a text in Korean script stand.
 
@@ -67,7 +75,9 @@ def find_korean_names(text: str) -> Iterator[tuple[int, int]]:
             continue
         is_formed = len(given) == 2 and given[0] in begin and given[1] in finish and name[0] in _FREQUENT_LAST
         is_person = after.startswith(("에게", "께", "한테", "랑", "이랑")) or (
-            after.startswith(("은", "는", "의", "도", "입니다", "이에요", "예요")) and given[-1] not in _NO_ENDS
+            after.startswith(("은", "는", "의", "도", "입니다", "이에요", "예요"))
+            and given[-1] not in _NO_ENDS
+            and (name[0] in _NO_WORDS or not (given in _SHAPES or _is_stem(given, after)))
         )
         # "이름 변경" renames something: a word with no colon or particle after it announces little.
         is_cued = found["cue"] and (n_typical == len(given) or is_known or found["cue"].rstrip()[-1] in ":：는은")
