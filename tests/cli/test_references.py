@@ -44,6 +44,12 @@ def test_a_file_of_score_lines_is_told_for_what_it_is(invoke, verb):
     assert "--out scores.parquet" in said
 
 
+def test_records_with_scores_in_fields_of_their_own_are_records(invoke):
+    own = '{"index": 0, "case_id": "q", "scores": {}, '
+    Path("traces.jsonl").write_text("".join(own + line[1:] + "\n" for line in RECORDS.splitlines()))
+    assert invoke("gate", "traces.jsonl", "-g", "cost <= 1").exit_code == 0
+
+
 def test_a_run_may_be_called_like_a_file(invoke):
     Path("traces.jsonl").write_text(RECORDS)
     invoke("gate", "traces.jsonl", "-g", "cost <= 1")

@@ -108,7 +108,11 @@ def _first_names(path: str) -> Collection[str]:
     """The names of the first object of a file with one on each line."""
     try:
         with open(path, "rb") as raw:
-            first = msgspec.json.decode(next((line for _, line in bounded_lines(decompressed(raw))), b""))
+            line = next((line for _, line in bounded_lines(decompressed(raw))), b"")
+        # A whole export may be one line: it is not decoded to no end.
+        if isinstance(line, str) or b'"case_id"' not in line or b'"scores"' not in line:
+            return ()
+        first = msgspec.json.decode(line)
     except (msgspec.DecodeError, OSError, UnicodeError, RecursionError, ZstandardMissing, *BROKEN_STREAM):
         return ()
     return first.keys() if isinstance(first, dict) else ()

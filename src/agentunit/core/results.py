@@ -382,7 +382,9 @@ class _WrittenCase(Struct):
 
 def describe_score_lines(names: Iterable[str]) -> str | None:
     """What a file is whose first object has these names, where it is the scores of a case; else ``None``."""
-    if not {"index", "case_id", "scores"} <= set(names):
+    found = set(names)
+    # A record may keep its scores in fields of its own.
+    if not found >= {"index", "case_id", "scores"} or found & {"case", "outcome"}:
         return None
     return (
         "holds scores ('agentunit score --out' wrote it) and no records: name the traces that they were made of, or "

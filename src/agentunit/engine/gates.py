@@ -331,7 +331,9 @@ def _judged(verdict: GateVerdict, min_coverage: float, breaking: tuple[str, ...]
         too_few = f"only {verdict.n_scored} of {verdict.n_expected} {what} scored, {min_coverage:.0%} are needed"
         # A share that is written with two digits must not ask for more than there is.
         enough = replace(gate, coverage=floor(verdict.coverage * 100) / 100)
-        reason = f"{too_few}; {reason}" + (f"; if the others need no score: '{enough}'" if holds else "")
+        reason = f"{too_few}; {reason}" + (
+            f"; if the others need no score: '{enough}'" if holds and enough.coverage else ""
+        )
     passed = holds and covered
     return replace(verdict, verdict="pass" if passed else "fail", reason=reason, cases=() if holds else breaking)
 

@@ -23,7 +23,7 @@ _GIVEN = frozenset(
 _NO_ENDS = "자주식화시기용부사장도물과적법품구료지"
 # Stems of verbs end so ("조회하는"), and given names: 김민하. Hardly a plain word begins with these surnames.
 _VERB_ENDS, _NO_WORDS = "하되한", "김박최"
-_SHAPES = frozenset("소형 대형 중형 기형 모형 체형 정형 유형 원형 변형 동형 신형 구형 성형 인형 균형 지형 도형".split())
+_SHAPES = frozenset(f"{each}형" for each in "소대중기모체정유원변동신구성인균지도")
 _CUE = (
     "저는|제 이름은|이름은|이름|성함은|성함|성명|고객명|고객|담당자는|담당자|수령인|받는 분|받는 사람"
     "|보내는 사람|환자|직원|회원|예약자|신청자|승객|예금주|대표|사원|친구|동료|남편|아내|아들|딸|동생|의뢰인"
