@@ -362,6 +362,15 @@ def test_what_presidio_takes_for_people_is_checked():
 
     for text in ("createdAt", "ai.telemetry.metadata", "qui dolorem", "totalTokenCount", "Langfuse", "docker"):
         assert not _reads_as_type(text, PresidioSpan("name", 0, len(text), 0.85)), text
-    for text in ("Mia Lindqvist", "john smith", "Kwabena Qxystrom", "田中太郎", "Sandra"):
+    for text in (
+        "Mia Lindqvist",
+        "john smith",
+        "Kwabena Qxystrom",
+        "田中太郎",
+        "Sandra",
+        "J.Smith",
+        "Dr.Meyer",
+        "mary.jones",
+    ):
         assert _reads_as_type(text, PresidioSpan("name", 0, len(text), 0.85)), text
     assert not _reads_as_type("168854", PresidioSpan("phone", 0, 6, 0.4))

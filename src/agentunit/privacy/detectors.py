@@ -39,6 +39,9 @@ _NAME_CONFIDENCE = CATALOG_CONFIDENCE["name"]
 _WORD = re.compile(r"[^\W\d_]+")
 _NO_NAME = re.compile(r"[\d\n\t_=<>{}\[\]|/\\@#$%^*+:;]")
 _MOST_NAME_WORDS = 6
+# A dot within what is no name, and initials and titles that stand before one without a space: "J.Smith", "Dr.Meyer".
+_DOTTED = re.compile(r"\w[._]\w{2}")
+_BEFORE_NAME = re.compile(r"\b(?:[A-Z]|Dr|Mr|Mrs|Ms|St|Sr|Sra|Prof|Mme)\.(?=[^\W\d_])")
 _LEAST_DIGITS = 4
 _LEAST_PHONE_DIGITS = 7
 # How sure Presidio must be where our own checks do not find the same; what its numbering plans accept has 0.4.
@@ -298,9 +301,11 @@ def _is_written_as_name(value: str, words: list[str]) -> bool:
     """Whether words are written as names are, which ``createdAt``, ``ai.telemetry`` and "qui dolorem" are not."""
     if value[0] > _LAST_OF_LATIN:
         return True
-    if any(is_identifier(word) for word in words) or re.search(r"\w[._]\w{2}", value):
+    known = [bool(kinds_of(word) & (Kind.FIRST | Kind.LAST)) and not _is_plain(word) for word in words]
+    is_dotted = _DOTTED.search(_BEFORE_NAME.sub("", value)) is not None
+    if any(is_identifier(word) for word in words) or (is_dotted and not all(known)):
         return False
-    is_known = any(kinds_of(word) & (Kind.FIRST | Kind.LAST) and not _is_plain(word) for word in words)
+    is_known = any(known)
     if len(words) == 1:
         return is_known and words[0].lower() not in PLAIN_WORDS
     return is_known or all(word[0].isupper() or word in PARTICLES for word in words)

@@ -7,7 +7,8 @@ has such characters is searched twice: as it is written, and as it reads.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from array import array
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from agentunit.privacy.detection.engine import without_overlaps
@@ -51,7 +52,7 @@ class Readable(NamedTuple):
     """A text as it reads, and the place of each of its characters in the text as written."""
 
     text: str
-    places: list[int]
+    places: Sequence[int]
 
 
 def readable(text: str) -> Readable | None:
@@ -67,7 +68,7 @@ def readable(text: str) -> Readable | None:
         return None
     hidden = [span for found in INVISIBLE.finditer(text) for span in range(*found.span())]
     left_out = frozenset(hidden)
-    places = [place for place in range(len(text)) if place not in left_out]
+    places = array("q", (place for place in range(len(text)) if place not in left_out))
     plain = INVISIBLE.sub("", text).translate(_READ_AS)
     return None if plain == text else Readable(plain, places)
 
