@@ -139,3 +139,10 @@ def test_the_gazetteer_is_small_and_knows_what_words_can_be() -> None:
 def test_an_initial_without_a_dot_before_a_surname_is_part_of_a_name_in_lower_case(name: str) -> None:
     text = f"{name} called me"
     assert [text[each.start : each.end] for each in find_names(text)] == [name]
+
+
+@pytest.mark.parametrize("name", ["Ela Kaya", "Dia Mirza", "Alla Petrova", "Nella Rossi", "Alem Tesfaye"])
+def test_small_words_of_other_languages_before_a_surname_are_first_names(name: str) -> None:
+    text = f"El cliente {name} llamó ayer para pedir una devolución y no está contento."
+    assert [text[each.start : each.end] for each in find_names(text)] == [name]
+    assert find_names("Ela disse que não quer mais o produto da loja.") == []

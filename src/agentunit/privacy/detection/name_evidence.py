@@ -182,8 +182,11 @@ class Word:
     def __init__(self, word: str, in_foreign_text: bool = False) -> None:
         folded = fold(word)
         kind = kinds_of(word)
-        if folded in PLAIN_WORDS or folded.endswith(_CONTRACTIONS) or (in_foreign_text and folded in _SMALL_WORDS):
+        if folded in PLAIN_WORDS or folded.endswith(_CONTRACTIONS):
             kind |= Kind.WORD
+        elif in_foreign_text and folded in _SMALL_WORDS:
+            # Alone it is a word; before a surname it may be a name: "Ela Kaya", "Dia Mirza".
+            kind |= Kind.RARE_WORD if kind & Kind.FIRST and not kind & Kind.FOREIGN_WORD else Kind.WORD
         elif kind & Kind.FREQUENT_FIRST and folded not in AMBIGUOUS:
             kind &= ~(Kind.WORD | Kind.RARE_WORD)
         elif in_foreign_text and kind & Kind.FOREIGN_WORD:
