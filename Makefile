@@ -66,11 +66,15 @@ frameworks: $(VENV)/.dev
 	@$(MAKE) --no-print-directory --keep-going -j 2 $(ENVIRONMENTS) || echo "not all frameworks could be installed"
 	AGENTUNIT_FRAMEWORKS=$(FRAMEWORKS) $(BIN)/python -m pytest -m frameworks -rs tests/frameworks
 
-# Each part has an environment of its own, and its tests: tests/optional/PART.txt and tests/optional/PART/.
+# Each part has an environment of its own, and its tests: tests/optional/PART.txt and tests/optional/PART/. One that cannot be
+# installed here and now is skipped, and named.
 optional: $(PARTS:%=optional-%)
 
-optional-%: $(OPTIONAL)/%/.ready
-	$(OPTIONAL)/$*/bin/python -m pytest -m optional -rs tests/optional/$*
+optional-%: | $(BIN)/python
+	@test -f tests/optional/$*.txt || { echo "there is no part '$*'. Parts: $(patsubst tests/optional/%.txt,%,$(wildcard tests/optional/*.txt))"; exit 2; }
+	@if $(MAKE) --no-print-directory $(OPTIONAL)/$*/.ready; \
+		then set -x; $(OPTIONAL)/$*/bin/python -m pytest -m optional -rs tests/optional/$*; \
+		else echo "SKIPPED $*: what it needs could not be installed"; fi
 
 docs: $(VENV)/.dev
 	$(BIN)/python -m scripts.generate_docs
@@ -123,7 +127,7 @@ $(BIN)/python:
 	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); echo "no virtual environment could be made: is the package python3-venv installed?"; exit 2; }
 
 $(VENV)/.base: pyproject.toml $(LOCAL)/pyproject.toml | $(BIN)/python
-	@echo "installing AgentUnit into $(VENV) (a few seconds) …"
+	@echo "installing AgentUnit into $(VENV) (a minute at most) …"
 	@$(PIP) install -e . -e $(LOCAL)
 	@touch $@
 

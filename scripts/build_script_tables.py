@@ -81,6 +81,7 @@ def _is_han(word: str) -> bool:
 def _chinese(sources: Path, names: Table) -> Table:
     """Words and the letters of given names by what they cost (twice the negative logarithm of their share)."""
     counts: dict[str, int] = {}
+    places: set[str] = set()
     given: collections.Counter[str] = collections.Counter()
     surnames = {name for name in names["last"] if _is_han(name) and len(name) < 3}
     simplified = dict(_simplified(sources))
@@ -92,6 +93,8 @@ def _chinese(sources: Path, names: Table) -> Table:
                 given.update(word[1:])
         elif _is_han(word) and len(word) < 5:
             counts[word] = int(count)
+            if tag == "ns" and len(word) > 1:
+                places.add(word)
     for name in names["first"]:
         if _is_han(name) and len(name) < 3:
             given.update({simplified.get(letter, letter): 3 for letter in name})
@@ -101,6 +104,7 @@ def _chinese(sources: Path, names: Table) -> Table:
     # Words that begin like a name and are none: they are needed even where they are rare.
     frequent = set(kept)
     kept += [word for word in counts if word[0] in surnames and word not in frequent and counts[word] >= SURE_WORD]
+    kept += sorted(places.difference(kept))
     for word in kept:
         table[f"w{_cost(counts[word], total)}"].add(word)
     n_given = sum(given.values())

@@ -1,8 +1,8 @@
 """The public interface as text, one sorted line a fact: ``python -m scripts.public_api [--check]``.
 
 Names, parameters, command-line options, metrics with their detail keys, JSON shapes, exit codes, environment variables.
-docs/api.txt holds it; a change of that file needs a line in CHANGELOG.md. On a merge conflict take both sides, then
-``make api``.
+docs/api.txt holds it; a change of that file needs a line in CHANGELOG.md that names what changed. On a merge conflict
+take both sides, then ``make api``.
 """
 
 from __future__ import annotations
@@ -46,6 +46,9 @@ MODULES = (
 )
 _ENTRY_POINTS = re.compile(r'"(agentunit\.(?:metrics|backends|trace_formats|formats|reporters))"')
 _VARIABLE = re.compile(r"\bAGENTUNIT_[A-Z][A-Z_]*[A-Z]\b")
+_NAME = re.compile(r"(?:--)?[A-Za-z_][A-Za-z0-9_]*(?:-[a-z0-9]+)*")
+# Parts of facts that name nothing by themselves.
+_COMMON = {part for module in MODULES for part in module.split(".")} - {"probes", "privacy", "store"} | {"file", "name"}
 _PLAIN = (str, bytes, int, float, bool, type(None))
 
 
@@ -161,7 +164,7 @@ def _settings() -> Iterator[str]:
 
 
 def undocumented_change(root: Path = ROOT) -> str | None:
-    """Why the snapshot has changed without the changelog, as far as git knows; None where it has not."""
+    """What the changelog does not tell of the last change to the snapshot, as far as git knows; None where it tells."""
 
     def git(*arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True)
@@ -169,18 +172,46 @@ def undocumented_change(root: Path = ROOT) -> str | None:
     snapshot, changelog = SNAPSHOT.relative_to(ROOT).as_posix(), CHANGELOG.relative_to(ROOT).as_posix()
     if git("rev-parse", "--verify", "HEAD").returncode:
         return None
-    if git("diff", "--quiet", "HEAD", "--", changelog).returncode:
-        return None
-    # Between two versions of the snapshot the changelog must have changed; branches that were merged bring their lines.
     committed = git("log", "-2", "--format=%H", "--", snapshot).stdout.split()
     is_changed = git("diff", "--quiet", "HEAD", "--", snapshot).returncode != 0
     before = committed[0:1] if is_changed else committed[1:2]
-    if not before or git("log", "-1", "--format=%H", f"{before[0]}..HEAD", "--", changelog).stdout.strip():
+    if not before:
         return None
+
+    def lines(sign: str, path: str) -> list[str]:
+        shown = git("diff", "--unified=0", before[0], "--", path).stdout.splitlines()
+        return [line[1:] for line in shown if line.startswith(sign) and not line.startswith(sign * 3)]
+
+    # All that was added since the last version of the snapshot: branches that were merged bring their lines.
+    told = "\n".join(lines("+", changelog))
+    untold = [fact for sign in "-+" for fact in lines(sign, snapshot) if not is_told(fact, told)]
+    if not untold:
+        return None
+    more = f" and {len(untold) - 1} more" if len(untold) > 1 else ""
     return (
-        f"{snapshot} differs from what it was in {before[0][:10]}, and {changelog} has not changed since: "
-        f"say there, under Unreleased, what changed for users"
+        f"{snapshot} differs from what it was in {before[0][:10]} in {untold[0]!r}{more}, which no line that was "
+        f"added to {changelog} since then names: say there, under Unreleased, what changed for users"
     )
+
+
+def is_told(fact: str, text: str) -> bool:
+    """Whether a text names what a fact is about, or names in code what that belongs to.
+
+    >>> is_told("option agentunit run --sample: text", "Take some cases only: `--sample`.")
+    True
+    >>> is_told("option agentunit run --sample: text", "`agentunit run` takes a part of the cases.")
+    True
+    >>> is_told("option agentunit run --sample: text", "A run takes less memory.")
+    False
+    """
+    kind, _, rest = fact.partition(" ")
+    if kind == "exit":
+        return "exit code" in text.lower()
+    # Without types, values and places: what is left is an owner and a name.
+    named = _NAME.findall(re.split(r": | = | \((?:class|direction)|\) ", rest)[0])
+    own = [name for name in named if len(name) > 1 and name.lower() not in _COMMON]
+    in_code = {name for span in re.findall(r"`([^`]+)`", text) for name in _NAME.findall(span)}
+    return not own or own[-1] in _NAME.findall(text) or not in_code.isdisjoint(own)
 
 
 def main() -> int:

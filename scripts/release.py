@@ -20,7 +20,7 @@ import tempfile
 import venv
 from pathlib import Path
 
-from scripts.requirements import ROOT
+from scripts.requirements import ROOT, name_of
 from scripts.sbom import bill
 
 PROJECTS = {
@@ -34,6 +34,12 @@ _BILLS = {
     "agentunit-local": ("local", ("agentunit-eval",)),
     "agentunit-local-large": ("local-large", ("agentunit-eval", "agentunit-local")),
 }
+# What users ask for, the backend that quality metrics then take by themselves, and the bill of what comes along.
+_TRIED = (
+    ("agentunit-eval", "lexical", "agentunit-eval"),
+    ("agentunit-eval[local]", "local", "agentunit-local"),
+    ("agentunit-eval[local-large]", "local-large", "agentunit-local-large"),
+)
 _EPOCH_WITHOUT_GIT = 1577836800  # 2020-01-01, what zip files can hold on every system
 
 
@@ -127,8 +133,8 @@ def fetch_others(wheelhouse: Path, part: str) -> None:
     )
 
 
-def try_out(wheel_folders: list[Path], requirement: str, backend: str) -> None:
-    """Install into an empty environment from folders alone, and use it: version, demo, doctor, a suite."""
+def try_out(wheel_folders: list[Path], requirement: str, backend: str, listed: Path) -> None:
+    """Install into an empty environment from folders alone, and use it; ``listed`` is the bill of what comes along."""
     print(f'pip install "{requirement}" into an empty environment …', flush=True)
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder, "env")
@@ -136,7 +142,19 @@ def try_out(wheel_folders: list[Path], requirement: str, backend: str) -> None:
         bin_folder = home / ("Scripts" if os.name == "nt" else "bin")
         links = [option for each in wheel_folders for option in ("--find-links", str(each))]
         _pip(str(bin_folder / "python"), "install", "--quiet", "--no-index", *links, requirement)
+        compare_with_bill(bin_folder, listed)
         smoke_test(bin_folder, Path(folder), backend)
+
+
+def compare_with_bill(bin_folder: Path, listed: Path) -> None:
+    """Every package that was installed is in the bill of materials."""
+    told = _run([str(bin_folder / "python"), "-m", "pip", "list", "--format", "json"], cwd=ROOT, env=dict(os.environ))
+    made = json.loads(listed.read_text(encoding="utf-8"))
+    known = {name_of(each["name"]) for each in (made["metadata"]["component"], *made["components"])}
+    # What a new environment has by itself.
+    unknown = {name_of(each["name"]) for each in json.loads(told)} - known - {"pip", "setuptools"}
+    if unknown:
+        raise ReleaseError(f"{listed.name} does not list what is installed: {', '.join(sorted(unknown))}")
 
 
 def smoke_test(bin_folder: Path, folder: Path, backend: str) -> None:
@@ -193,9 +211,9 @@ def main() -> int:
             with tempfile.TemporaryDirectory() as folder:
                 others = Path(folder)
                 fetch_others(others, "local-large")
-                try_out([dist, others], "agentunit-eval", "lexical")
-                try_out([dist, others], "agentunit-eval[local]", "local")
-                try_out([dist, others], "agentunit-eval[local-large]", "local-large")
+                for requirement, backend, name in _TRIED:
+                    (listed,) = dist.glob(f"{name}-[0-9]*.cdx.json")
+                    try_out([dist, others], requirement, backend, listed)
     except ReleaseError as error:
         print(f"release: {error}", file=sys.stderr)
         return 1

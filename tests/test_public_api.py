@@ -67,28 +67,42 @@ class Repository:
 @pytest.fixture
 def repository(tmp_path: Path) -> Repository:
     made = Repository(tmp_path)
-    made.write("docs/api.txt", "one\n")
-    made.write("CHANGELOG.md", "one\n")
+    made.write("docs/api.txt", "metric cost (direction lower, version 1)\n")
+    made.write("CHANGELOG.md", "## Unreleased\n\n- `cost` is new.\n")
     made.commit()
     return made
 
 
+CHANGED = "metric cost (direction lower, version 2)\n"
+UNTOLD = "no line that was added to CHANGELOG.md since then names"
+
+
 def test_a_change_that_nothing_tells_of_is_named(repository: Repository) -> None:
     assert undocumented_change(repository.folder) is None
-    repository.write("docs/api.txt", "two\n")
-    assert "CHANGELOG.md has not changed since" in str(undocumented_change(repository.folder))
+    repository.write("docs/api.txt", CHANGED)
+    assert UNTOLD in str(undocumented_change(repository.folder))
     repository.commit()
     repository.commit()
-    assert "CHANGELOG.md has not changed since" in str(undocumented_change(repository.folder))
-    repository.write("CHANGELOG.md", "two\n")
+    assert "'metric cost (direction lower, version 1)' and 1 more" in str(undocumented_change(repository.folder))
+    repository.write("CHANGELOG.md", "## Unreleased\n\n- `cost` counts cached tokens.\n- `cost` is new.\n")
     assert undocumented_change(repository.folder) is None
     repository.commit()
     assert undocumented_change(repository.folder) is None
+
+
+def test_a_line_about_something_else_does_not_tell_of_a_change(repository: Repository) -> None:
+    repository.write("CHANGELOG.md", "## Unreleased\n\n- `redact` masks more.\n- `cost` is new.\n")
+    repository.commit()
+    repository.write("docs/api.txt", CHANGED)
+    assert UNTOLD in str(undocumented_change(repository.folder))
+    repository.write("CHANGELOG.md", "## Unreleased\n\n- `redact` masks even more.\n- `cost` is new.\n")
+    repository.commit()
+    assert UNTOLD in str(undocumented_change(repository.folder))
 
 
 def test_a_change_with_its_line_is_fine(repository: Repository) -> None:
-    repository.write("docs/api.txt", "two\n")
-    repository.write("CHANGELOG.md", "two\n")
+    repository.write("docs/api.txt", CHANGED)
+    repository.write("CHANGELOG.md", "- The cost counts cached tokens.\n")
     assert undocumented_change(repository.folder) is None
     repository.commit()
     assert undocumented_change(repository.folder) is None
@@ -96,15 +110,17 @@ def test_a_change_with_its_line_is_fine(repository: Repository) -> None:
 
 def test_a_snapshot_written_after_a_merge_is_told_by_the_lines_that_were_merged(repository: Repository) -> None:
     repository.git("checkout", "--quiet", "-b", "other")
-    repository.write("CHANGELOG.md", "one\nother\n")
+    repository.write("CHANGELOG.md", "- `score --sample` takes some.\n- `cost` is new.\n")
     repository.commit()
     repository.git("checkout", "--quiet", "-")
     repository.git("merge", "--quiet", "--no-ff", "--message", "merge", "other")
-    repository.write("docs/api.txt", "other\n")
+    repository.write(
+        "docs/api.txt", "option agentunit score --sample: text\nmetric cost (direction lower, version 1)\n"
+    )
     assert undocumented_change(repository.folder) is None
     repository.commit()
     assert undocumented_change(repository.folder) is None
-    repository.write("docs/api.txt", "another\n")
+    repository.write("docs/api.txt", "option agentunit score --sample: integer\n")
     repository.commit()
     assert undocumented_change(repository.folder) is not None
 

@@ -53,3 +53,19 @@ def test_a_judge_of_a_run_that_was_stored_before_labels_counted_has_none() -> No
     stored = b'{"judge":"m","n_scored":3,"n_without_value":0,"mean":0.5}'
     standing = msgspec.json.decode(stored, type=JudgeStanding)
     assert (standing.n_labels, standing.bias, standing.agreement, standing.reason) == (0, None, None, None)
+
+
+def test_quotes_and_the_judges_of_a_panel_are_counted() -> None:
+    claims = [
+        {"verdict": "supported", "quote_found": True},
+        {"verdict": "supported", "quote_found": False},
+        # Support without any quote was taken back; a claim that is refuted needs none.
+        {"verdict": "unknown"},
+        {"verdict": "refuted"},
+        {"verdict": "refuted"},
+    ]
+    judges = [{"judge": "a", "value": 1.0, "reason": "fits"}, {"judge": "b", "reason": ""}, "nonsense"]
+    found = judged_of({"judge": SPENT, "claims": claims, "judges": judges})
+    assert found is not None
+    assert (found.n_quotes, found.n_quotes_found) == (3, 1)
+    assert found.by_judge == (("a", 1.0, "fits"), ("b", None, None))

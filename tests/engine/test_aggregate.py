@@ -28,6 +28,25 @@ def test_repeats_of_a_case_are_one_case():
     assert unscored["no answer"].first_cases == ["q1", "q2", "q3", "q4", "q5"]
 
 
+@pytest.mark.parametrize("customers", [None, [0, 1, 2, 3]])
+def test_a_repeated_case_counts_once_by_its_mean(customers):
+    # Means 0.25, 0.5, 0.75 and 1.0; the last case ran once more often than the others.
+    values = [[0.5, 0.0], [0.0, 1.0], [1.0, 0.5], [1.0, 1.0, 1.0]]
+    rows = [
+        ScoreRow(case, repeat, f"q{case}", value, "ok", "b", "1")
+        for case, repeats in enumerate(values)
+        for repeat, value in enumerate(repeats)
+    ]
+    records = [RecordRow(row.position, row.repeat, row.case_id, False) for row in rows]
+    settings = {} if customers is None else {"cluster": {"field": "metadata.customer", "by_position": customers}}
+    header = RunHeader("r1", "run", 0.0, 1.0, "finished", 9, "0", settings)
+    (row,) = ScoredRun(header, 4, 9, 0, {"tool_success": rows}, records).summary().metrics
+    assert (row.mean, row.share_from_half, row.n_scored, row.minimum) == (0.625, 0.75, 9, 0.0)
+    # Student's t over four cases, or as many customers with one case each: 0.625 - 3.182 · √(0.3125 / 3 / 4).
+    assert (row.low, row.high) == pytest.approx((0.1114, 1.0), abs=1e-3)
+    assert row.worst_cases[:2] == ["q0", "q1"]
+
+
 def test_of_two_cases_with_one_id_the_worse_is_named():
     records = [{"case": {"id": f"q{n}", "metadata": {"contains": ["a"]}}, "outcome": "a"} for n in range(3)]
     bad = {"case": {"id": "q1", "metadata": {"contains": ["a", "b"]}}, "outcome": "a"}

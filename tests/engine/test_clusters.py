@@ -12,8 +12,10 @@ from agentunit.engine.rescoring import score_run
 from agentunit.engine.runner import plan_run, record
 from agentunit.engine.scored_run import ScoredRun, recorded_clusters, run_from_store
 from agentunit.engine.suite import Suite, SuiteError
+from agentunit.formulas.proportions import paired_proportion_interval
 from agentunit.formulas.running import ClusterTotals
 from agentunit.formulas.statistics import cluster_mean_interval, mean_interval, normal_interval, wilson_interval
+from agentunit.store.runs import RecordRow, RunHeader, ScoreRow
 from agentunit.store.sqlite import Store
 
 
@@ -144,6 +146,46 @@ def test_many_broken_customers_are_a_regression(tmp_path):
     (compared,) = compare_runs(new, old).metrics
     assert (compared.verdict, compared.p_worse) == ("regression", 1 / 64)
     assert compare_runs(new, new).metrics[0].verdict == "no change"
+
+
+def scored(name: str, metric: str, values: list[float], customers: list[int]) -> ScoredRun:
+    settings = {"cluster": {"field": "metadata.customer", "by_position": customers}}
+    rows = [ScoreRow(place, 0, f"c{place}", value, "ok", "b", "1") for place, value in enumerate(values)]
+    records = [RecordRow(place, 0, f"c{place}", False) for place in range(len(values))]
+    header = RunHeader(name, name, 0.0, 1.0, "finished", len(values), "0", settings)
+    return ScoredRun(header, len(values), len(values), 0, {metric: rows}, records)
+
+
+def test_a_customer_with_half_of_all_cases_may_be_lost_as_a_whole():
+    """A hundred customers with a case each rule a loss out. One more with a hundred cases does not: it is one draw."""
+    for customers, verdict in ((list(range(200)), "no worse"), ([0] * 100 + list(range(1, 101)), "cannot tell")):
+        old, new = ([float(place != wrong) for place in range(200)] for wrong in (150, 160))
+        (found,) = compare_runs(
+            scored("new", "exact_match", new, customers), scored("old", "exact_match", old, customers)
+        ).metrics
+        assert found.verdict == verdict
+
+
+def test_customers_that_change_alike_leave_doubt():
+    customers = [place // 5 for place in range(60)]
+    old, new = [1.0] * 60, [float(place % 5 > 0) for place in range(60)]
+    (found,) = compare_runs(
+        scored("new", "exact_match", new, customers), scored("old", "exact_match", old, customers)
+    ).metrics
+    # Each of the twelve lost one of five cases; sixty independent cases would leave this much.
+    plain = paired_proportion_interval(0, 12, 60)
+    assert (found.low, found.high) == pytest.approx((plain.low, plain.high))
+
+
+def test_the_interval_of_a_rate_that_should_be_low_is_not_turned_round():
+    customers = [place // 5 for place in range(60)]
+    old, new = [0.0] * 60, [float(place < 20) for place in range(60)]
+    (found,) = compare_runs(
+        scored("new", "hallucination_rate", new, customers), scored("old", "hallucination_rate", old, customers)
+    ).metrics
+    assert found.difference == pytest.approx(1 / 3)
+    # Twelve differences, four of them 1: ± 2.201 · √(8/3 / 11 / 12).
+    assert (found.low, found.high) == pytest.approx((1 / 3 - 0.3128, 1 / 3 + 0.3128), abs=1e-3)
 
 
 @pytest.mark.parametrize(

@@ -96,6 +96,18 @@ def test_a_quantity_that_should_be_low():
     assert (only.verdict, exit_code(comparison)) == ("better", 0)
 
 
+def test_seconds_count_only_when_they_are_named():
+    old = [1.0 + place / 40 for place in range(40)]
+    slower = [2.0 * value for value in old]
+    # Two machines may differ so; a gate holds the run to a limit, not to the other machine.
+    for gates in (None, ["response_time <= 9"]):
+        comparison, only = compared(slower, old, metric="response_time", gates=gates)
+        assert (only.unit, only.gated, only.verdict, exit_code(comparison)) == ("s", False, "shown only", 0)
+        assert "differ from machine to machine" in only.note
+    comparison, only = compared(slower, old, metric="response_time", metrics=["response_time"])
+    assert (only.gated, only.verdict, exit_code(comparison)) == (True, "regression", 1)
+
+
 def test_a_rate_that_should_be_low_is_pass_and_fail_the_other_way_round():
     comparison, only = compared([1.0] * 12 + [0.0] * 48, [0.0] * 60, metric="hallucination_rate")
     assert (only.test, only.verdict, exit_code(comparison)) == ("mcnemar", "regression", 1)
@@ -671,3 +683,39 @@ def test_an_interval_without_zero_beside_a_corrected_test_is_explained():
     lost = comparison.metrics[0]
     assert (lost.verdict, lost.p_adjusted) == ("cannot tell", pytest.approx(0.0625))
     assert "(p = 0.062 after Holm over 2 metrics; the interval without 0 is not corrected for them)" in lost.reason
+
+
+def test_scores_of_two_versions_in_one_run_are_not_compared():
+    def mixed(name, values):
+        first, second = (run_of({"m": values}, name=name, version=version) for version in "12")
+        first.metrics["m"][20:] = second.metrics["m"][20:]
+        return first
+
+    (only,) = compare_runs(mixed("new", [0.0] * 40), mixed("old", [1.0] * 40)).metrics
+    assert only.verdict == "not compared"
+    assert only.reason.startswith("versions 1/2 and 1/2 of the metric may not mean the same")
+
+
+def test_what_can_be_seen_is_less_where_more_metrics_are_tested():
+    old, new = ([float(place not in wrong) for place in range(100)] for wrong in (range(2), range(2, 8)))
+    alone, with_another = (
+        compare_runs(run_of(dict.fromkeys(names, new)), run_of(dict.fromkeys(names, old))).metrics[0]
+        for names in (["tool_success"], ["tool_success", "exact_match"])
+    )
+    assert alone.smallest_detectable == smallest_detectable_drop(2, 6, 100)
+    assert with_another.smallest_detectable == smallest_detectable_drop(2, 6, 100, alpha=0.025)
+
+
+def test_an_unseen_case_may_grow_as_much_as_one_that_was_seen():
+    old = [1.0] * 50
+    _, only = compared([*old[:-1], 31.0], old, metric="cost")
+    # Thirty is more than twice the mean.
+    assert (only.worst_assumed, only.verdict) == (30.0, "cannot tell")
+
+
+def test_a_gate_on_labels_does_not_choose_which_scores_count():
+    old, new = ({"tool_success": [1.0] * 40, "cost": [cost] * 40} for cost in (1.0, 2.0))
+    by_labels = compare_runs(run_of(new), run_of(old), gates=["tool_success labeled >= 0.5"])
+    assert [each.metric for each in by_labels.regressions] == ["cost"]
+    by_scores = compare_runs(run_of(new), run_of(old), gates=["tool_success >= 0.5"])
+    assert by_scores.regressions == []

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from agentunit.core.results import MetricSummary, RunSummary, Unscored
@@ -98,6 +100,20 @@ def test_failed_cases_and_error_scores_are_counted():
     assert decide(run_of(failed=["c0"], broken=["c0", "c1"])).n_errors == 3
 
 
+def test_what_could_not_be_read_is_an_error_of_its_run():
+    run = replace(run_of(failed=["c0"]), n_input_errors=2)
+    decision = decide(run, [verdict("pass")], max_errors=2)
+    assert (decision.exit_code, decision.n_errors) == (3, 3)
+    assert decision.headline == "ERRORS: unreadable records, failed cases and scores: 3, allowed: 2 (c0)"
+    assert decide(run, [verdict("pass")], max_errors=3).exit_code == 0
+
+
+def test_a_gate_speaks_for_a_run_without_scores():
+    run = run_of(broken=["c0", "c1"])
+    assert [each.kind for each in decide(run, [verdict("fail")], max_errors=2).reasons] == ["gate"]
+    assert [each.kind for each in decide(run, max_errors=2).reasons] == ["no scores"]
+
+
 def test_a_run_is_decided_by_its_own_gates_and_allowance():
     run = run_of(failed=["c0"], gates=["m >= 0.5"], max_errors=1, min_coverage=0.5)
     assert decide_run(run).exit_code == 0
@@ -109,6 +125,11 @@ def test_a_run_is_decided_by_its_own_gates_and_allowance():
 def test_a_run_from_elsewhere_is_not_trusted_with_its_settings(nonsense):
     run = run_of(failed=["c0"], gates="m >= 2", max_errors=nonsense, min_coverage=nonsense)
     assert decide_run(run).exit_code == 3
+
+
+def test_more_coverage_than_all_is_no_setting():
+    run = run_of(values=(1.0,) * 5, broken=["c0"], gates=["m >= 1"], max_errors=1, min_coverage=2)
+    assert decide_run(run).exit_code == 0
 
 
 def summary(*, n_cases=2, n_scored=2, n_input_errors=0, n_score_errors=0):

@@ -211,6 +211,18 @@ def test_repeats_do_not_narrow_the_interval():
     once = judge("m >= 0.5", {"m": [0.1, 0.5, 0.9, 0.4] * 5})
     thrice = judge("m >= 0.5", {"m": [[value] * 3 for value in [0.1, 0.5, 0.9, 0.4] * 5]})
     assert (thrice.low, thrice.high) == pytest.approx((once.low, once.high))
+    once = judge("m p50 >= 5", {"m": [float(value) for value in range(20)]})
+    ten_times = judge("m p50 >= 5", {"m": [[float(value)] * 10 for value in range(20)]})
+    assert ten_times.high - ten_times.low > 0.9 * (once.high - once.low)
+
+
+def test_nothing_but_passes_in_every_repeat_leave_doubt_about_other_cases():
+    judged = judge("m pass^2 >= 0.8", {"m": [[1.0, 1.0]] * 10})
+    # Wilson for 10 of 10 cases; the twenty records would claim 0.84.
+    assert (judged.verdict, judged.low, judged.high) == ("pass", pytest.approx(0.722, abs=1e-3), 1.0)
+    assert judged.near
+    # A threshold at the very end of the interval is in doubt, too.
+    assert judge("m >= 1", {"m": [1.0] * 10}).near
 
 
 def test_a_quantile_has_an_interval_of_ranks():
@@ -488,3 +500,18 @@ def test_a_sum_has_the_interval_of_its_mean_times_the_cases():
     mean = judge("m <= 9", {"m": [1.0, 2.0, 9.0]})
     total = judge("m sum <= 30", {"m": [1.0, 2.0, 9.0]})
     assert (total.low, total.high) == pytest.approx((3 * mean.low, 3 * mean.high))
+
+
+def test_a_sum_over_repeats_can_be_as_large_as_its_records_allow():
+    run = run_of({"m": [[0.9, 1.0, 0.9], [0.8, 0.9, 1.0], [1.0, 1.0, 1.0]]})
+    run.infos["m"] = MetricInfo("m", "custom", "", range=(0.0, 1.0))
+    (judged,) = evaluate_gates(run, ["m sum >= 8"])
+    assert judged.value == pytest.approx(8.5)
+    assert judged.low < judged.value < judged.high == 9.0
+
+
+def test_a_balance_is_the_last_value_of_the_last_case():
+    run = run_of({"m": [[9.0, 7.0], [5.0, 2.0]]})
+    run.infos["m"] = MetricInfo("m", "custom", "", aggregate="last", unit="USD")
+    (judged,) = evaluate_gates(run, ["m >= 3"])
+    assert (judged.verdict, judged.value) == ("fail", 2.0)

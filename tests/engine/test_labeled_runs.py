@@ -12,12 +12,13 @@ from agentunit.core.results import MetricResult, Score
 from agentunit.engine.compare import compare_runs
 from agentunit.engine.gates import evaluate_gates
 from agentunit.engine.label_validity import rater_agreement, scorer_validity
-from agentunit.engine.labeled_rates import labeled_summary
+from agentunit.engine.labeled_rates import LabeledSample, labeled_sample, labeled_summary
 from agentunit.engine.labeling import LabelSession
 from agentunit.engine.scored_run import ScoredRun, run_from_file, run_from_store
 from agentunit.engine.second_look import second_look
 from agentunit.store.labels import subject_of
 from agentunit.store.portable import export_run, import_run
+from agentunit.store.runs import RunHeader, ScoreRow
 from agentunit.store.sqlite import Store
 
 # The scorer is too low by 0.3 on every case, and orders them well: people find 24 of 40 good.
@@ -360,3 +361,42 @@ def test_a_case_that_good_runs_fail_is_listed(store: Store) -> None:
     found = second_look(runs[-1], runs[:-1])
     assert [(each.case_id, each.kind) for each in found] == [("q10", "good runs fail it")]
     assert second_look(runs[0], runs[1:3]) == []
+
+
+def sample_of(n_cases: int, **facts: object) -> LabeledSample:
+    scores: list[float | None] = [position % 2 / 2 for position in range(n_cases)]
+    return LabeledSample([(position, 0) for position in range(n_cases)], scores, None, **facts)  # type: ignore[arg-type]
+
+
+def test_what_taught_a_judge_counts_as_known_and_no_more() -> None:
+    # People found the ten cases that taught it good, and the others that they saw bad.
+    taught = dict.fromkeys(range(10), 1.0)
+    found = sample_of(100, taught=taught, labels=dict.fromkeys(range(10, 60), 0.0)).rate()
+    assert found is not None
+    assert (found.rate, found.low, found.n_cases) == (pytest.approx(0.1), pytest.approx(0.1), 100)
+    # Of 40 unseen cases a few may be good.
+    assert 0.1 < found.high < 0.2
+
+
+def test_up_to_a_quarter_of_labels_may_have_taught_a_judge_whose_scores_count() -> None:
+    labels = {position: float(position % 2) for position in range(30)}
+    for n_taught, n_labels in ((10, 30), (11, 41)):
+        found = sample_of(100, labels=labels, taught=dict.fromkeys(range(50, 50 + n_taught), 1.0)).rate()
+        assert found is not None
+        assert found.n_labels == n_labels
+        assert (found.method == "labels and scores") == (n_taught == 10)
+
+
+@pytest.mark.parametrize(("n_new", "is_known"), [(5, True), (6, False)])
+def test_a_twentieth_of_new_answers_leaves_a_rate(n_new: int, is_known: bool) -> None:
+    strata = [0] * (100 - n_new) + [1] * n_new
+    labels = {position: float(position % 2) for position in range(30)}
+    assert (sample_of(100, labels=labels, strata=strata, unasked=n_new).rate() is not None) == is_known
+
+
+def test_labels_of_repeats_of_a_case_are_not_independent() -> None:
+    rows = [ScoreRow(case, repeat, f"c{case}", 0.5, "ok", "b", "1") for case in range(3) for repeat in range(2)]
+    run = ScoredRun(RunHeader("r", "r", 0.0, 1.0, "finished", 6, "0", {}), 3, 6, 0, {METRIC: rows})
+    assert labeled_sample(run, METRIC).clusters == [0, 0, 1, 1, 2, 2]
+    run.metrics[METRIC] = rows[::2]
+    assert labeled_sample(run, METRIC).clusters is None

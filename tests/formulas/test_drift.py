@@ -7,7 +7,7 @@ import random
 import msgspec
 import pytest
 
-from agentunit.formulas.drift import DriftDetector
+from agentunit.formulas.drift import BOUNDS_WRONG, DriftDetector
 from agentunit.formulas.gaffke import weighted_mean_bound
 
 
@@ -156,3 +156,57 @@ def test_values_that_take_long_to_come_do_not_stake_on_themselves() -> None:
     detector.add(1.0, 43_209.0)
     assert before < 0.001
     assert detector.capital == pytest.approx(0.5, abs=0.01)
+
+
+def test_an_alarm_takes_all_of_its_evidence() -> None:
+    # Half of what was promised would do for one direction; bets on both are open, and each may be wrong.
+    detector = DriftDetector(lower=0.5, upper=0.5, size=0)
+    seen = [0.0]
+    for case in range(10_000):
+        # One case in five hundred seconds, one failure more than passes in eleven: capital grows by small steps.
+        if detector.add(float(case % 11 < 3), case * 500.0, share=0.25, days=100.0) is not None:
+            break
+        seen.append(detector.evidence(share=0.25, days=100.0))
+    assert 0.7 < max(seen) < 1.0
+
+
+def test_all_bounds_of_a_baseline_together_are_wrong_as_rarely_as_one_may_be() -> None:
+    detector = DriftDetector()
+    chances = []
+    for case in range(detector.size):
+        before = detector.lower
+        detector.add(1.0, case * 60.0)
+        if detector.lower is not None and detector.lower != before:
+            # So many passes in a row have this chance where the mean is the bound.
+            chances.append(detector.lower ** (case + 1))
+    assert len(chances) == 5
+    assert sum(chances) == pytest.approx(BOUNDS_WRONG / 2.0)
+
+
+def test_a_change_under_way_does_not_become_the_baseline() -> None:
+    detector = DriftDetector()
+    values = [float(case % 10 > 0) for case in range(360)] + [float(case % 2) for case in range(41)]
+    bounds = {}
+    for case, value in enumerate(values, start=1):
+        assert detector.add(value, case * 600.0) is None
+        bounds[case] = (detector.lower, detector.baseline_mean)
+    assert detector.evidence() > 0.01
+    assert bounds[401] == bounds[200]
+    assert bounds[200] != bounds[100]
+
+
+def test_a_long_silence_is_no_evidence() -> None:
+    detector = DriftDetector()
+    assert fed(detector, [float(case % 10 > 0) for case in range(400)]) is None
+    before = detector.evidence()
+    assert detector.add(0.0, 10_000 * 86_400.0) is None
+    assert detector.add(1.0, 10_001 * 86_400.0) is None
+    assert detector.evidence() < before + 0.002
+
+
+def test_a_thousand_values_without_a_time_are_a_day() -> None:
+    untimed, timed = (DriftDetector(lower=0.5, upper=0.5, size=0) for _ in range(2))
+    for case in range(1_001):
+        assert untimed.add(float(case % 2), 0.0, is_timed=False) is None
+        timed.add(float(case % 2), case * 86.4)
+    assert untimed.evidence() == pytest.approx(timed.evidence(), rel=0.01)

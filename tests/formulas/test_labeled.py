@@ -137,6 +137,20 @@ def test_strata_count_by_their_size_only_where_their_shares_differ():
     assert labeled_rate([None] * 1000, labels, strata=[int(place >= 500) for place in range(1000)]) is None
 
 
+def test_a_stratum_counts_by_its_cases_and_not_by_its_labels():
+    # A tenth of all cases is good; people looked three times as often there.
+    labels = {place: float(place < 100) for place in (*range(30), *range(100, 110))}
+    found = labeled_rate([None] * 1000, labels, strata=[int(place >= 100) for place in range(1000)])
+    assert found.rate == pytest.approx(0.1)
+
+
+def test_a_draw_that_breaks_off_in_the_middle_of_a_round_still_counts():
+    # Ten strata of ten cases, and the tenth has not been asked about yet.
+    labels = {10 * stratum: float(stratum % 3 > 0) for stratum in range(9)}
+    found = labeled_rate([None] * 100, labels, strata=[place // 10 for place in range(100)])
+    assert found == labeled_rate([None] * 100, labels)
+
+
 def test_cases_of_a_cluster_count_as_one():
     labels = {place: float(place // 4 % 2) for place in range(80)}
     clusters = [place // 4 for place in range(4000)]
@@ -145,6 +159,30 @@ def test_cases_of_a_cluster_count_as_one():
     # Twenty clusters that are all good or all bad say as much as twenty cases.
     like = labeled_rate([None] * 1000, {place: float(place % 2) for place in range(20)})
     assert found.high - found.low == pytest.approx(like.high - like.low, rel=0.03)
+
+
+def test_a_stratum_that_is_labeled_whole_hides_no_doubt_about_the_others():
+    # All ten cases of the small stratum have a label, and ten of 190 of the large one.
+    strata = [0] * 10 + [1] * 190
+    found = labeled_rate([None] * 200, {place: float(place % 2) for place in range(20)}, strata=strata)
+    alone = labeled_rate([None] * 190, {place: float(place % 2) for place in range(10)})
+    assert found.high - found.low > 0.8 * (alone.high - alone.low)
+
+
+def test_chances_count_within_a_cluster_too():
+    labels = {place: float(place % 2) for place in range(40)}
+    chances = {place: 0.1 if place % 2 else 0.02 for place in range(40)}
+    clusters = [place // 2 for place in range(1000)]
+    found = labeled_rate([None] * 1000, labels, probabilities=chances, clusters=clusters)
+    assert found.rate == pytest.approx(1 / 6)
+
+
+def test_labels_of_a_large_part_leave_the_doubt_of_sampling_without_replacement():
+    # Three quarters of all cases are known: the deviation of the mean is √(1 − 3/4) of that among very many cases.
+    labels = {place: (0.3, 0.5, 0.7)[place % 3] for place in range(30)}
+    few, many = (labeled_rate([None] * n_cases, labels) for n_cases in (40, 1_000_000))
+    assert few.rate == pytest.approx(many.rate)
+    assert (few.rate - few.low) / (many.rate - many.low) == pytest.approx(0.5, rel=1e-3)
 
 
 def test_clusters_of_one_case_are_no_clusters():
@@ -232,11 +270,17 @@ def test_pairs_are_compared_case_by_case():
 
 
 def test_runs_with_labels_of_other_cases_add_up_their_doubt():
-    after, before = dict.fromkeys(range(30), 1.0), {place: float(place % 2) for place in range(30, 60)}
+    # Rates far from one half, whose intervals reach farther to one side than to the other.
+    after, before = ({place: float(place % 5 != of) for place in range(30 * of, 30 * of + 30)} for of in (0, 1))
+    before[30] = 0.0
     found = labeled_difference([None] * 1000, after, [None] * 1000, before)
     ours, theirs = labeled_rate([None] * 1000, after), labeled_rate([None] * 1000, before)
-    assert found.rate == 0.5
-    assert found.rate - found.low == pytest.approx(((1.0 - ours.low) ** 2 + (theirs.high - 0.5) ** 2) ** 0.5)
+    assert found.rate == pytest.approx(ours.rate - theirs.rate)
+    # The difference is least where ours is low and theirs is high.
+    down = ((ours.rate - ours.low) ** 2 + (theirs.high - theirs.rate) ** 2) ** 0.5
+    up = ((ours.high - ours.rate) ** 2 + (theirs.rate - theirs.low) ** 2) ** 0.5
+    assert down != pytest.approx(up, rel=0.01)
+    assert (found.rate - found.low, found.high - found.rate) == pytest.approx((down, up))
     assert found.n_labels == 60
 
 

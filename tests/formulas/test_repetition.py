@@ -108,3 +108,8 @@ def test_a_sequence_without_a_square_has_no_loop(sequence):
         for start in range(len(sequence) - 2 * half + 1)
     )
     assert bool(loops(sequence)) == has_square
+
+
+def test_loops_are_no_longer_than_asked_for():
+    assert loops("abcabc", longest_period=3) == [Loop(0, 3, 2)]
+    assert loops("abcabc", longest_period=2) == []

@@ -29,7 +29,7 @@ def record(environment: Path, out: Path, *variant: str) -> None:
     facts.write_text(json.dumps(told), encoding="utf-8")
     with ScriptedOpenAI(desk.TWO_AGENTS) as model:
         command = ["node", script, model.base_url, str(facts), str(environment / "spans.json"), *variant]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     if done.stdout.strip() != desk.ANSWER:
         raise SystemExit(f"the scenario answered {done.stdout!r}:\n{done.stderr[-4000:]}")
     spans = (environment / "spans.json").read_text(encoding="utf-8").replace(f"file://{environment.resolve()}/", "")

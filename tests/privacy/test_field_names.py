@@ -125,3 +125,38 @@ def test_a_key_is_masked_by_its_field_even_if_it_is_the_alphabet(field: str) -> 
     record = {"case": {"id": "q1", "metadata": {field: key}}, "outcome": json.dumps({field: key})}
     Redactor(PatternDetector(), PII_TYPES, Pseudonyms()).redact_data([record])
     assert key not in json.dumps(record)
+
+
+SECRETS = ("abcdefghijklmnop", "qWmZrTlKpXvBnHsD", "sekretlymadeup", "qwrtplkj", "Bearer qWmZrTlKpXvBnHsD")
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+@pytest.mark.parametrize(
+    "field", ["token", "auth token", "github token", "authorization", "api key", "client secret", "secret", "password"]
+)
+def test_secrets_of_letters_alone_are_masked_by_their_field(field, spelling):
+    name = SPELLINGS[spelling](field.split())
+    for value in SECRETS:
+        masked = redact({name: value, "raw": json.dumps({"deep": {name: value}}), "note": f"sent with {value}."})
+        assert value.split()[-1] not in json.dumps(masked), value
+
+
+def test_tokens_that_are_pieces_of_a_text_or_places_in_a_list_stay():
+    kept = {
+        "chunks": [{"token": " information", "logprob": -0.1}, {"token": "Kubernetes", "logprob": -0.2}],
+        "deltas": [{"token": "Hello"}, {"token": " international"}],
+        "next_page_token": "CAoQAA", "max_token": "none", "token": "required", "authorization": "approved",
+        "tokens": {"token": 50256},
+    }  # fmt: skip
+    assert redact(kept) == kept
+
+
+@pytest.mark.parametrize("text", ["Authorization: Bearer qWmZrTlKpXvBnHsDfGcJ", "API_KEY=qWmZrTlKpXvBnHsDfGcJ"])
+def test_letters_that_make_no_words_are_a_key_in_text(text):
+    (found,) = PatternDetector().find([text])[0]
+    assert (found.type, text[found.start : found.end]) == ("api_key", "qWmZrTlKpXvBnHsDfGcJ")
+
+
+@pytest.mark.parametrize("text", ["token: AccessTokenResponseFactory", "secret = SomeConfigurationProvider"])
+def test_names_in_code_are_no_keys(text):
+    assert PatternDetector().find([text])[0] == []

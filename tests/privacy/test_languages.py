@@ -209,3 +209,12 @@ def test_sentences_about_passwords_hold_none(text):
 )
 def test_words_of_other_languages_announce_too(type, text, value):
     assert found(text, type) == [value]
+
+
+@pytest.mark.parametrize("text", [
+    "Su contraseña ha sido cambiada.", "Su lista de deseos está vacía", "Esta senha é curta. Ela precisa de mais.",
+    "Tipo de Nota", "Evento de Pago", "Portugués de Brasil",
+    "un segundo a partir de ahora", "no pudo ser interpretado en la zona horaria",
+])  # fmt: skip
+def test_small_words_labels_and_countries_are_no_names(text):
+    assert PatternDetector().find([text])[0] == []

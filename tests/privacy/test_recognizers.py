@@ -354,3 +354,14 @@ def test_rows_are_well_formed() -> None:
         assert not re.search(r"\[\^|(?<!\\)\.[*+?{]|\\[DSWs]", row.pattern), (
             f"{row.rule} could match the byte between texts"
         )
+
+
+def test_what_presidio_takes_for_people_is_checked():
+    from agentunit.backends.presidio import PresidioSpan
+    from agentunit.privacy.detectors import _reads_as_type
+
+    for text in ("createdAt", "ai.telemetry.metadata", "qui dolorem", "totalTokenCount", "Langfuse", "docker"):
+        assert not _reads_as_type(text, PresidioSpan("name", 0, len(text), 0.85)), text
+    for text in ("Mia Lindqvist", "john smith", "Kwabena Qxystrom", "田中太郎", "Sandra"):
+        assert _reads_as_type(text, PresidioSpan("name", 0, len(text), 0.85)), text
+    assert not _reads_as_type("168854", PresidioSpan("phone", 0, 6, 0.4))

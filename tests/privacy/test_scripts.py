@@ -155,3 +155,21 @@ def test_calls_grow_with_the_length_of_a_text_and_no_faster(letters: str) -> Non
 
     find_script_names(letters)  # reads the tables
     assert n_calls(8_000) < 5 * n_calls(2_000)
+
+
+@pytest.mark.parametrize("text", [
+    "我住在阿尔巴尼亚。", "从克罗地亚到上海的航班", "下周去尼日利亚出差，请订酒店。",
+    "地址：高青县", "尖扎县的天气怎么样？", "厄瓜多尔", "委内瑞拉的首都", "柏林的天气怎么样？",
+    "파일 형식으로 변환하는 도구", "파일 이름 변경을 위한 명령", "石川県庁の地図",
+])  # fmt: skip
+def test_places_foreign_words_and_verbs_are_no_names(text):
+    assert [each for each in PatternDetector().find([text])[0] if each.type == "name"] == []
+
+
+@pytest.mark.parametrize(("text", "name"), [
+    ("馬場涼真様、こんにちは。", "馬場涼真"), ("昨日田島凪沙が来ました。", "田島凪沙"), ("氏名：田口想那", "田口想那"),
+    ("請求書は浅井佑季宛に送ってください。", "浅井佑季"), ("請聯絡林文雅女士。", "林文雅"), ("地址：王小明", "王小明"),
+    ("이 패키지는 Thomas Sailer의 작품입니다.", "Thomas Sailer"),
+])  # fmt: skip
+def test_names_beside_them_are_found(text, name):
+    assert name in [text[each.start : each.end] for each in PatternDetector().find([text])[0]]

@@ -36,7 +36,7 @@ else
   code=2
 fi
 
-# Exporting says the same verdict once more with its exit code; a run that never came to be has no report.
+# The report says the same verdict; a run that never came to be has none.
 agentunit export --to "$report" --format markdown ${decide[@]+"${decide[@]}"} -- "${run:-last}" > /dev/null 2>&1 || true
 if [ ! -s "$report" ]; then
   printf '### agentunit\n\nNo report: the run ended with exit code %s. The log of the job says why.\n' "$code" > "$report"

@@ -17,9 +17,11 @@ from agentunit.privacy.detection.credentials import ASSIGNMENTS, CREDENTIALS
 from agentunit.privacy.detection.engine import Table, find_in_texts, without_overlaps
 from agentunit.privacy.detection.gazetteer import Kind, kinds_of
 from agentunit.privacy.detection.identifiers import ACCOUNTS, EMAILS, NETWORKS
+from agentunit.privacy.detection.name_evidence import PARTICLES, PLAIN_WORDS, is_identifier
 from agentunit.privacy.detection.names import find_names_in
 from agentunit.privacy.detection.national_ids import NATIONAL_IDS
 from agentunit.privacy.detection.numbers import NUMBERS
+from agentunit.privacy.detection.readable import find_as_read
 from agentunit.privacy.findings import CATALOG_CONFIDENCE, NUMBER_TYPES, Detector, Finding
 
 DETECTORS = ("patterns", "ner", "presidio", "local")
@@ -38,6 +40,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 _NO_NAME = re.compile(r"[\d\n\t_=<>{}\[\]|/\\@#$%^*+:;]")
 _MOST_NAME_WORDS = 6
 _LEAST_DIGITS = 4
+_LEAST_PHONE_DIGITS = 7
 # How sure Presidio must be where our own checks do not find the same; what its numbering plans accept has 0.4.
 _PRESIDIO_SURE = {"name": 0.5, "phone": 0.4}
 _PRESIDIO_SURE_OF_OTHERS = 0.85
@@ -78,6 +81,9 @@ class PatternDetector:
         >>> [(each.type, text[each.start : each.end]) for each in PatternDetector().find([text])[0]]
         [('email', 'ada@example.org'), ('phone', '+44 20 7946 0958')]
         """
+        return find_as_read(self._find, texts)
+
+    def _find(self, texts: list[str]) -> list[list[Finding]]:
         found = zip(texts, find_in_texts(_tables(), texts), find_addresses_in(texts), find_names_in(texts), strict=True)
         return [
             without_overlaps([*structured, *_ended_before(structured, addresses, text), *names])
@@ -92,6 +98,9 @@ class StructuredDetector:
 
     def find(self, texts: list[str]) -> list[list[Finding]]:
         """The findings of each text, in order, none overlapping."""
+        return find_as_read(self._find, texts)
+
+    def _find(self, texts: list[str]) -> list[list[Finding]]:
         return [without_overlaps(found) for found in find_in_texts(_tables(), texts)]
 
 
@@ -235,6 +244,9 @@ class PresidioDetector:
 
     def find(self, texts: list[str]) -> list[list[Finding]]:
         """The findings of each text that Presidio is sure of or our own checks confirm, and that read as their type."""
+        return find_as_read(self._find, texts)
+
+    def _find(self, texts: list[str]) -> list[list[Finding]]:
         ours = self._patterns.find(texts)
         return [
             [
@@ -276,8 +288,22 @@ def _reads_as_type(text: str, span: PresidioSpan) -> bool:
         is_sentence = any(_is_plain(word) and word.islower() and len(word) > 3 for word in words)
         is_plain = all(map(_is_plain, words))
         is_words = bool(words) and not _NO_NAME.search(value) and len(words) <= _MOST_NAME_WORDS
-        return is_words and not is_plain and not is_sentence
+        return is_words and not is_plain and not is_sentence and _is_written_as_name(value, words)
+    if span.type == "phone":
+        return sum(letter.isdigit() for letter in value) >= _LEAST_PHONE_DIGITS
     return span.type not in NUMBER_TYPES or sum(letter.isdigit() for letter in value) >= _LEAST_DIGITS
+
+
+def _is_written_as_name(value: str, words: list[str]) -> bool:
+    """Whether words are written as names are, which ``createdAt``, ``ai.telemetry`` and "qui dolorem" are not."""
+    if value[0] > _LAST_OF_LATIN:
+        return True
+    if any(is_identifier(word) for word in words) or re.search(r"\w[._]\w{2}", value):
+        return False
+    is_known = any(kinds_of(word) & (Kind.FIRST | Kind.LAST) and not _is_plain(word) for word in words)
+    if len(words) == 1:
+        return is_known and words[0].lower() not in PLAIN_WORDS
+    return is_known or all(word[0].isupper() or word in PARTICLES for word in words)
 
 
 def _is_full_name(name: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+import sys
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from html import unescape
@@ -13,8 +14,8 @@ from urllib.parse import unquote
 
 _SHORTEST = 6  # bytes: two Chinese letters
 _ESCAPES = re.compile(
-    r"(?P<url>(?:%[0-9A-Fa-f]{2})+)|(?P<html>&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z]{2,8});)"
-    r"|(?P<bytes>(?:\\x[0-9A-Fa-f]{2})+)|(?P<json>(?:\\u[0-9A-Fa-f]{4})+|\\[nrtbf\"/\\'])"
+    r"(?P<url>(?:%[0-9A-Fa-f]{2})+)|(?P<html>&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z]{2,24});)"
+    r"|(?P<bytes>(?:\\x[0-9A-Fa-f]{2})+)|(?P<code>\\u\{[0-9A-Fa-f]{1,6}\}|\\U[0-9A-Fa-f]{8})|(?P<json>(?:\\u[0-9A-Fa-f]{4})+|\\[nrtbf\"/\\'])"
 )
 _ENCODED = re.compile(r"(?<![A-Za-z0-9+/_=-])[A-Za-z0-9+/_-]{11,}={0,2}")
 _HEXADECIMAL = re.compile(r"(?:[0-9A-Fa-f]{2}){6,}")
@@ -75,6 +76,9 @@ def _meaning(escape: re.Match[str]) -> str:
         return unescape(written)
     if escape.lastgroup == "bytes":
         return bytes.fromhex(written.replace("\\x", "")).decode("utf-8", "replace")
+    if escape.lastgroup == "code":
+        number = int(written[2:].strip("{}"), 16)
+        return chr(number) if number <= sys.maxunicode else written
     if written[1] != "u":
         return _WHITESPACE.get(written[1], written[1])
     units = b"".join(int(code, 16).to_bytes(2, "big") for code in written.split("\\u")[1:])

@@ -6,8 +6,10 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
+from unicodedata import combining, normalize
 
 from agentunit.privacy.detection.gazetteer import word_set
+from agentunit.privacy.detection.secret_forms import is_secret
 
 _FIELDS = {
     "name": """
@@ -19,7 +21,10 @@ _FIELDS = {
         street2 zip zip_code zipcode postal_code postalcode postcode
         """,
     "date_of_birth": "dob date_of_birth birth_date birthdate birthday",
-    "password": "password passwd passphrase passcode pwd",
+    "password": """
+        password passwd passphrase passcode pwd user_pass db_pass passwort kennwort contrasena
+        clave mot_de_passe mdp senha wachtwoord parola
+        """,
     "credit_card": """
         card_number card_no credit_card_number last_four last4 last_4 card_last_four card_last4 card_last_4
         account_number_last_4 account_last_4 cvv cvc cvv2 security_code
@@ -45,8 +50,11 @@ _FIELDS = {
         personal_number personal_id_number tax_id tax_number tax_id_number tin nif cpf aadhaar aadhaar_number pesel
         """,
     "ip_address": "ip ip_address ip_addr client_ip remote_addr remote_ip",
-    "api_key": "api_key apikey secret_key secret_access_key client_secret access_token auth_token refresh_token"
-    " bearer_token private_key",
+    "api_key": """
+        api_key apikey secret_key secret_access_key client_secret access_token auth_token refresh_token bearer_token
+        private_key secret token authorization access_key access_key_id auth_key signing_key encryption_key
+        account_key service_key shared_key app_key api_secret
+        """,
 }
 FIELD_TYPES = {field: type for type, fields in _FIELDS.items() for field in fields.split()}
 """The type of what stands in a field, by the field's name in lower case with underscores."""
@@ -73,9 +81,27 @@ _ANYBODYS = frozenset(
         "social_security_number",
         "date_of_birth",
         "passport_number",
+        "passwort",
+        "kennwort",
+        "secret",
+        "secret_key",
+        "private_key",
+        "signing_key",
+        "encryption_key",
+        "authorization",
     )
 )
 """Fields that mean the same whatever stands before them: ``db_password``, ``PGPASSWORD``."""
+_COUNTED_TOKENS = word_set(
+    """
+    page next prev previous continuation continue sync cursor pagination max min n num total prompt completion input
+    output eos bos pad unk mask sep cls special start end stop first last new image audio video per cached cache
+    reasoning count cost price text top target source draft a an one single each every
+    """
+)
+"""Words before ``token`` where it is a piece of a text, a count or a place in a list; elsewhere it is a secret."""
+_OF_A_MODEL = word_set("logprob logprobs top_logprobs bytes prob token_id rank delta index text_offset")
+_JUDGED = frozenset(("token", "authorization"))
 _FIELD_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _LONGEST_FIELD = 60
 
@@ -139,6 +165,8 @@ def plain_field(name: str) -> str:
     """
     if len(name) > _LONGEST_FIELD:
         return name.lower()
+    if not name.isascii():
+        name = "".join(each for each in normalize("NFKD", name) if not combining(each))
     words = [word.lower() for word in _FIELD_WORD.findall(name)]
     spelled = name.lower() if name.lower() in FIELD_TYPES else "_".join(words)
     for at in range(len(words)):
@@ -147,6 +175,8 @@ def plain_field(name: str) -> str:
         is_dotted = "." in name and len(field) > 3
         if field and (field in _ANYBODYS or is_dotted or _WHOSE.issuperset(words[:at])):
             return field
+    if len(words) > 1 and words[-1] == "token" and _COUNTED_TOKENS.isdisjoint(words):
+        return "token"
     if len(words) == 1:
         return next((each for each in ("password", "passwd", "passphrase") if spelled.endswith(each)), spelled)
     return spelled
@@ -170,6 +200,8 @@ def says_something(field: str, value: str) -> bool:
     if _NOTHING.fullmatch(value.strip()):
         return False
     type = FIELD_TYPES[field]
+    if field in _JUDGED:
+        return is_secret(value)
     if type == "email":
         return "@" in value or "%40" in value
     return type not in _WITH_DIGITS or any(letter.isdigit() for letter in value)
@@ -181,6 +213,8 @@ def counts_as(field: str, beside: Collection[str]) -> str:
     >>> counts_as("city", {"address1", "city"}), counts_as("city", {"city", "weather"}), counts_as("zip", {"zip"})
     ('street', 'city', 'zip')
     """
+    if field == "token" and not _OF_A_MODEL.isdisjoint(beside):
+        return "text_token"
     others, known_as = _BESIDE.get(field, (frozenset(), field))
     return known_as if not others.isdisjoint(beside) else field
 

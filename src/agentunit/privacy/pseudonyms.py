@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from agentunit.privacy.detection.gazetteer import Kind, kinds_of
 from agentunit.privacy.detection.name_evidence import AMBIGUOUS, PLAIN_WORDS
+from agentunit.privacy.detection.readable import INVISIBLE
 from agentunit.privacy.findings import NUMBER_TYPES
 
 # At most six digits: <USER_4155552671> is somebody's number and no pseudonym.
@@ -88,6 +89,7 @@ def same_value(type: str, value: str) -> str:
     >>> same_value("name", "Dr. Mia Li"), same_value("address", "12 High St.,\\n Leeds")
     ('mia li', '12 high st leeds')
     """
+    value = INVISIBLE.sub("", value)
     if type in NUMBER_TYPES:
         plain = "".join(letter for letter in value if letter.isalnum()).casefold()
         # A US number with and without its country code.

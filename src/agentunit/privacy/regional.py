@@ -15,6 +15,7 @@ from agentunit.backends.identity_numbers import (
 from agentunit.backends.quality import require_ready
 from agentunit.privacy.detection.engine import without_overlaps
 from agentunit.privacy.detection.gazetteer import fold
+from agentunit.privacy.detection.readable import find_as_read
 from agentunit.privacy.findings import CATALOG_CONFIDENCE, Detector, Finding
 from agentunit.privacy.personal_fields import Leaf
 
@@ -77,9 +78,12 @@ class RegionalDetector:
 
     def find_in(self, texts: list[str], regions: tuple[str, ...]) -> list[list[Finding]]:
         """The findings of each text, with the numbers of these countries."""
+        return (
+            find_as_read(lambda texts: self._find_in(texts, regions), texts) if regions else self._detector.find(texts)
+        )
+
+    def _find_in(self, texts: list[str], regions: tuple[str, ...]) -> list[list[Finding]]:
         found = self._detector.find(texts)
-        if not regions:
-            return found
         return [without_overlaps([*each, *_numbers(text, regions)]) for text, each in zip(texts, found, strict=True)]
 
 

@@ -12,6 +12,7 @@ import yaml
 from msgspec import Struct
 
 from agentunit.privacy.detection.engine import without_overlaps
+from agentunit.privacy.detection.readable import find_as_read
 from agentunit.privacy.findings import PII_TYPES, Detector, Finding
 from agentunit.privacy.spellings import KnownValues
 
@@ -87,6 +88,9 @@ class RuledDetector:
 
     def find(self, texts: list[str]) -> list[list[Finding]]:
         """The findings of each text, in order, none overlapping; those of the rules win."""
+        return find_as_read(self._find, texts)
+
+    def _find(self, texts: list[str]) -> list[list[Finding]]:
         return [self._ruled(text, found) for text, found in zip(texts, self._detector.find(texts), strict=True)]
 
     def _ruled(self, text: str, found: Sequence[Finding]) -> list[Finding]:

@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
-from unicodedata import category, combining, normalize
+from unicodedata import category, combining, digit, normalize
 
 from agentunit.formulas.identifiers import calendar_date
 from agentunit.privacy.detection.gazetteer import words
+from agentunit.privacy.detection.readable import INVISIBLE
 from agentunit.privacy.encodings import Map, encoded_texts, read_as, unescaped
 from agentunit.privacy.findings import NUMBER_TYPES
 from agentunit.privacy.pseudonyms import PLACEHOLDER
@@ -71,7 +72,8 @@ class KnownValues:
         self._meant: dict[str, tuple[str, str]] = {}
         self._without: set[str] = set()
         self._exact: list[tuple[str, str]] = []
-        for type, value in values:
+        for type, written in values:
+            value = INVISIBLE.sub("", written)
             if type in _EXACT_TYPES:
                 self._exact.append((type, value))
                 continue
@@ -104,6 +106,9 @@ class KnownValues:
         view = self._unmasked(text)
         for level in range(_MOST_ESCAPED + 1):
             yield from self._found_in(view, depth)
+            seen = view.seen()
+            if seen is not None:
+                yield from self._found_in(seen, depth)
             decoded = view.decoded() if level < _MOST_ESCAPED else None
             if decoded is None:
                 break
@@ -151,6 +156,13 @@ class _View:
         if _MARKS.isdisjoint(self.text):
             return None
         text, step = unescaped(self.text)
+        return None if text == self.text else _View(text, (step, *self._maps))
+
+    def seen(self) -> _View | None:
+        """The text without what is invisible in it, ``None`` where nothing is."""
+        if self.text.isascii() and self.text.isprintable():
+            return None
+        text, step = read_as(self.text, INVISIBLE, lambda found: "")
         return None if text == self.text else _View(text, (step, *self._maps))
 
     def written(self, start: int, end: int) -> tuple[int, int]:
@@ -203,7 +215,8 @@ def _folded(text: str) -> str:
 
 @lru_cache(maxsize=4_096)
 def _folded_run(run: str) -> str:
-    return "".join(each for each in normalize("NFKD", run).casefold() if not combining(each))
+    kept = (each for each in normalize("NFKD", run).casefold() if not combining(each))
+    return "".join(str(digit(each)) if each.isdecimal() else each for each in kept)
 
 
 def _squeezed(text: str) -> bytes:

@@ -11,11 +11,11 @@ from unicodedata import combining, normalize
 from urllib.parse import unquote
 
 from agentunit.metrics.inputs import Item
+from agentunit.privacy.detection.readable import INVISIBLE
 from agentunit.privacy.passages import as_data, leaves, tool_name
 
 _WORD = re.compile(r"[^\W_]+")
 _NO_WORD = re.compile(r"[\W_]+")
-_INVISIBLE = re.compile("[\u00ad\u200b-\u200d\u2060\ufeff]")
 _ESCAPE = re.compile(r'\\(?:u00a0|[nrtbf"/\\])')
 _EMAIL = re.compile(r"[^\s@]+@[^\s@]+\.[^\s@]+")
 _STREET_LINE = re.compile(r"(?=.*\d)(?=.*[^\W\d_])")
@@ -37,9 +37,10 @@ def plain(text: str) -> str:
         text = unescape(text)
     if "\\" in text:
         text = _ESCAPE.sub(" ", text)
+    text = INVISIBLE.sub("", text)
     if text.isascii():
         return text.lower()
-    text = normalize("NFKD", _INVISIBLE.sub("", text)).casefold()
+    text = normalize("NFKD", text).casefold()
     return "".join(letter for letter in text if not combining(letter))
 
 

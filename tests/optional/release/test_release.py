@@ -15,14 +15,38 @@ from scripts import release
 pytestmark = pytest.mark.optional
 
 
+# What pip says where there is no index to ask, or where it has nothing of a package. One that lacks the locked version
+# of a package names others: that is a fault of the lock.
+_UNREACHABLE = ("NewConnectionError", "NameResolutionError", "ConnectTimeoutError", "(from versions: none)")
+
+
+def make_release(dist: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "scripts.release", "--dist", str(dist), *options]
+    return subprocess.run(command, cwd=release.ROOT, capture_output=True, text=True)
+
+
 @pytest.fixture(scope="module")
-def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("dist")
-    command = [sys.executable, "-m", "scripts.release", "--dist", str(made)]
-    done = subprocess.run(command, cwd=release.ROOT, capture_output=True, text=True)
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """The folder of a release, and what was said about it."""
+    folder = tmp_path_factory.mktemp("dist")
+    done = make_release(folder)
+    if done.returncode and any(word in done.stderr for word in _UNREACHABLE):
+        # The packages of others cannot be had; ours can be built all the same.
+        done = make_release(folder, "--no-install")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "built twice, equal to the byte; installed and tried; nothing was uploaded" in done.stdout
-    return made
+    return folder, done.stdout
+
+
+@pytest.fixture(scope="module")
+def dist(made: tuple[Path, str]) -> Path:
+    return made[0]
+
+
+def test_it_is_built_twice_installed_from_folders_alone_and_tried(made: tuple[Path, str]) -> None:
+    said = made[1].splitlines()[-1]
+    if said == "built twice, equal to the byte; nothing was uploaded":
+        pytest.skip("no index can be reached: nothing was installed")
+    assert said == "built twice, equal to the byte; installed and tried; nothing was uploaded"
 
 
 def test_all_files_are_there_with_their_checksums(dist: Path) -> None:

@@ -49,6 +49,7 @@ def page(site: Path) -> Iterator[Any]:
             executable_path=path, args=[*quiet, "--disable-component-update", "--disable-sync"]
         )
         opened = browser.new_page()
+        opened.set_default_timeout(120_000)  # for what must come; a slow machine is no fault
         opened.wanted = []
         opened.problems = []
         opened.on("request", lambda request: opened.wanted.append(request.url))

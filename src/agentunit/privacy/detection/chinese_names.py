@@ -24,6 +24,11 @@ _FOREIGN = frozenset(
     "翰阿埃艾安奥巴白贝本比彼毕伯博布查达大戴丹德迪蒂丁杜多厄尔恩法菲费芬弗福夫盖格戈古哈海汉赫亨霍基吉加杰金卡凯康考科克肯库奎拉莱兰朗劳勒雷里利莉林琳卢鲁伦罗洛"
     "马玛迈麦曼梅门蒙米密莫默姆穆纳娜奈内尼妮诺欧帕潘佩皮珀普奇乔切琼丘萨赛桑森沙施什史斯丝苏索塔泰汤唐特提廷图托瓦万旺威韦维温文沃乌伍西希夏肖谢辛休雅亚延杨伊因尤约泽扎詹珍朱佐兹娅瑞"
 )
+# Letters that write the sounds of foreign words: three or more in a row are one, and no name with a surname.
+_SOUNDS = _FOREIGN | frozenset(
+    "爱昂澳塞浦路伐地瓜委及介茨胡娃察莎贾夸匡蒂代岱当道登邓邦堡宾波勃采策楚慈措茨顿敦坦汀腾滕通突贡圭果黑亥华惠霍怀吉季贾江杰津喀坎康柯孔寇宽魁蓝雷黎立丽连廉列烈隆龙"
+    "娄吕律略玛毛茂美孟弥缅明摩牟慕南楠瑙讷尼涅宁纽农努女诺庞培彭蓬匹平泼颇齐恰钱强桥琴青群让热荣茹儒撒桑瑟森山尚舍申圣施寿舒顺朔松所太坛韬提田铁吞陀瓦外旺魏翁武锡晓谢信兴雄修许宣逊雅扬尧耶叶因英永尤于约云早增宰赞泽展章哲珍治中仲祖佐"
+)
 _FOREIGN_PART = f"[{''.join(sorted(_FOREIGN))}]{{1,7}}"
 _FOREIGN_NAME = re.compile(rf"{_FOREIGN_PART}(?:[·•・]{_FOREIGN_PART}){{1,3}}")
 _TITLES = (
@@ -45,6 +50,22 @@ _FREQUENT, _RARE, _DOUBLE = 8, 15, 12
 _UNKNOWN = 34
 _TITLE_SAVES, _CUE_SAVES, _EDGE_SAVES, _VERB_SAVES = 12, 9, 3, 3
 _LONGEST_WORD = 4
+_SHORTEST_FOREIGN, _LONGEST_FOREIGN = 3, 9
+_FOREIGN_BASE, _FOREIGN_LETTER, _LIKE_A_NAME = 20, 7, 10
+"""What a foreign word costs, each of its letters, and that it is as long as a name and begins with a surname."""
+# What makes a place, a people or a language of the letters before it.
+_PLACE_END = re.compile(
+    "[市县区省州镇乡旗盟郡岛湾港河湖族语岭屿]|[山江](?!先|女|小)|自治|地区|街道|新区|大街|大道|村(?![上])|群岛|半岛|海峡|共和国|王国|公国|联邦|人(?![说给的已])"
+)
+_NEVER_LAST = frozenset("市县区省镇乡旗盟郡族语岛屿府")
+_NEVER_INSIDE = frozenset("去到的了在来是吗呢吧把被让从我你您他她它们这那哪")
+_BEFORE_WEEK = frozenset("上下本每一两几这那数")
+_TOWARD_PLACE = re.compile(
+    "(?:住在|前往|飞往|位于|地址|城市|省份|地区|国家|目的地|籍贯|抵达|途经|去)[:：是为]?[ 　]?\\Z"
+)
+# Letters that hardly stand in given names but in most foreign words.
+_FOREIGN_SOUNDS = frozenset("尔姆斯特普拉夫弗勒蒂赫茨扎塔萨卡巴贝厄埃奥什基吉哈伯内戈贾迦")
+_FOREIGN_COSTS, _PLACE_COSTS = 8, 10
 _LONGEST_RUN = 60
 _AFTER = re.compile(
     "说|表示|称|在|的|是|已|要求|申请|负责|您好|你好|今天|昨天|明天|来|去|将|会|有|打|给|为|对|向|签|买|住|想|需要|希望|报告|提交|预订|预定|订|收到|刚|把|被|正|还|也|没|不"
@@ -98,13 +119,21 @@ def _names_in_run(text: str, start: int, end: int, known: _Letters) -> Iterator[
     length = end - start
     best = [0] * (length + 1)
     step: list[tuple[int, bool]] = [(0, False)] * (length + 1)
+    foreign = [0] * (length + 1)
     for at in range(length - 1, -1, -1):
         place = start + at
+        foreign[at] = foreign[at + 1] + 1 if text[place] in _SOUNDS else 0
         choices = [(_UNKNOWN + best[at + 1], at + 1, False)]
         for size in range(1, min(_LONGEST_WORD, length - at) + 1):
             cost = known.words.get(text[place : place + size])
             if cost is not None:
                 choices.append((cost + best[at + size], at + size, False))
+        longest = foreign[at]
+        for size in range(_SHORTEST_FOREIGN, min(longest, _LONGEST_FOREIGN) + 1):
+            cost = _FOREIGN_BASE + _FOREIGN_LETTER * size
+            if size == _SHORTEST_FOREIGN and text[place] in _FREQUENT_LAST:
+                cost += _LIKE_A_NAME
+            choices.append((cost + best[at + size], at + size, False))
         for size, cost in _name_costs(text, place, start, end, known):
             choices.append((cost + best[at + size], at + size, True))
         best[at], to, is_name = min(choices)
@@ -129,9 +158,16 @@ def _name_costs(text: str, place: int, start: int, end: int, known: _Letters) ->
         last = text[place : place + n_last]
         if last not in known.last or len(last) < n_last:
             continue
+        if last == "周" and text[place - 1 : place] in _BEFORE_WEEK and place > start:
+            continue
         last_cost = _DOUBLE if n_last == 2 else _FREQUENT if last in _FREQUENT_LAST else _RARE
         is_edge = place == start
         saved = _CUE_SAVES if _CUE.search(text, max(0, place - 6), place) else _EDGE_SAVES if is_edge else 0
+        has_cue = saved == _CUE_SAVES
+        if not has_cue and last == "从":
+            continue
+        if _TOWARD_PLACE.search(text, max(0, place - 6), place):
+            last_cost += _PLACE_COSTS
         if _SURNAME_TITLE.match(text, place + n_last):
             yield n_last, _PRIOR + last_cost - _TITLE_SAVES - saved
         for n_given in (1, 2):
@@ -140,11 +176,17 @@ def _name_costs(text: str, place: int, start: int, end: int, known: _Letters) ->
             if stop > end or name[0] == name[1] or name[:2] in _NO_NAMES or name[-2:] in _NO_NAMES:
                 continue
             costs = [known.given.get(letter) for letter in name[n_last:]]
-            if None in costs or name in known.words:
+            if None in costs or name in known.words or name[-1] in _NEVER_LAST:
+                continue
+            if not has_cue and (_PLACE_END.match(text, stop) or name[-1] == "州"):
+                continue
+            if not _NEVER_INSIDE.isdisjoint(name[n_last:]):
                 continue
             cost = (
                 _PRIOR + last_cost + sum(each for each in costs if each) + (_ALONE if n_given == 1 else _PAIR) - saved
             )
+            if not has_cue:
+                cost += _FOREIGN_COSTS * sum(letter in _FOREIGN_SOUNDS for letter in name[n_last:])
             if _TITLE.match(text, stop):
                 cost -= _TITLE_SAVES
             elif _AFTER.match(text, stop):
@@ -152,7 +194,7 @@ def _name_costs(text: str, place: int, start: int, end: int, known: _Letters) ->
             elif stop == end:
                 cost -= _EDGE_SAVES
             # A name of two letters looks like any word: something must speak for it.
-            is_announced = saved == _CUE_SAVES or _TITLE.match(text, stop)
+            is_announced = has_cue or _TITLE.match(text, stop)
             stands_free = is_edge and (stop == end or (last in _FREQUENT_LAST and _AFTER.match(text, stop)))
             if n_given == 1 and not is_announced and not stands_free:
                 continue

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from agentunit.formulas.identifiers import bits_per_character
 from agentunit.privacy.detection.engine import BETWEEN, Candidate, Recognizer, Span
+from agentunit.privacy.detection.secret_forms import in_words
 
 _RANDOM_BITS = 3.0
 _NOT_SECRET = re.compile(
@@ -24,9 +25,11 @@ _CLOSING = b".,;:)]}>*\\\"'`"
 
 
 def check_random(candidate: Candidate) -> Sequence[Span]:
-    """A value that looks drawn by lot: letters and digits, many different ones, no placeholder."""
+    """A value that looks drawn by lot: many different letters and digits, or letters that make no words."""
     written = candidate.written[-256:]
-    if not _DIGIT.search(written) or not _LETTER.search(written) or len(set(written)) < 8:
+    if not _LETTER.search(written) or len(set(written)) < 8:
+        return ()
+    if not _DIGIT.search(written) and (not written.isalpha() or in_words(written.decode("ascii"))):
         return ()
     if bits_per_character(written.decode("ascii")) < _RANDOM_BITS or _PLACEHOLDER.search(written):
         return ()

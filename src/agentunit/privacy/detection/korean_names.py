@@ -19,8 +19,8 @@ _GIVEN = frozenset(
     "민준서연지우현수영은혜진호성윤하예재석태경미희정숙자옥순철상훈기원동승아나라빈솔찬규형근환욱섭식용광종병창길주인유소도윤건시율채린"
     "다온슬별봄이안가람새결한봉복춘명덕선화란향분임례남애림열택권학균관웅혁담겸해루리보송산세엽범늘비울샘찬별솔휘"
 )
-# Syllables that end plain words rather than given names: "user", "condition", "settings".
-_NO_ENDS = "자주식화시기용부사장도물과적법품구료"
+# Syllables that end plain words rather than given names: "user", "condition", "settings", and stems of verbs.
+_NO_ENDS = "자주식화시기용부사장도물과적법품구료하되한형지"
 _CUE = (
     "저는|제 이름은|이름은|이름|성함은|성함|성명|고객명|고객|담당자는|담당자|수령인|받는 분|받는 사람"
     "|보내는 사람|환자|직원|회원|예약자|신청자|승객|예금주|대표|사원|친구|동료|남편|아내|아들|딸|동생|의뢰인"
@@ -69,8 +69,10 @@ def find_korean_names(text: str) -> Iterator[tuple[int, int]]:
         is_person = after.startswith(("에게", "께", "한테", "랑", "이랑")) or (
             after.startswith(("은", "는", "의", "도", "입니다", "이에요", "예요")) and given[-1] not in _NO_ENDS
         )
+        # "이름 변경" renames something: a word with no colon or particle after it announces little.
+        is_cued = found["cue"] and (n_typical == len(given) or is_known or found["cue"].rstrip()[-1] in ":：는은")
         if (
-            (found["cue"] and n_typical)
+            (is_cued and n_typical)
             or (is_titled and n_typical == len(given))
             or (is_known and n_typical == 2 and name[0] in _FREQUENT_LAST)
             or (is_formed and is_person)

@@ -176,12 +176,13 @@ class Word:
         "is_plain",
         "is_surely_name",
         "is_thing",
+        "is_word_or_country",
     )
 
     def __init__(self, word: str, in_foreign_text: bool = False) -> None:
         folded = fold(word)
         kind = kinds_of(word)
-        if folded in PLAIN_WORDS or folded.endswith(_CONTRACTIONS):
+        if folded in PLAIN_WORDS or folded.endswith(_CONTRACTIONS) or (in_foreign_text and folded in _SMALL_WORDS):
             kind |= Kind.WORD
         elif kind & Kind.FREQUENT_FIRST and folded not in AMBIGUOUS:
             kind &= ~(Kind.WORD | Kind.RARE_WORD)
@@ -196,6 +197,8 @@ class Word:
         self.is_place = bool(kind & Kind.PLACE) and not kind & Kind.FREQUENT_FIRST
         self.is_plain = bool(kind & (Kind.WORD | Kind.RARE_WORD))
         self.is_surely_name = not self.is_plain and bool(kind & (Kind.FIRST | Kind.LAST) or _has_surname_ending(folded))
+        is_name = kind & (Kind.FIRST | Kind.LAST)
+        self.is_word_or_country = bool(kind & Kind.COUNTRY or (kind & Kind.FOREIGN_WORD and not is_name))
         self.as_first = 0.0 if self.is_initial else _points_as_first(kind)
         if not kind and not in_foreign_text and not word.isascii():
             self.as_first += 0.5  # letters that English has not, in an English text
@@ -320,6 +323,12 @@ _OTHERS = word_set(
     esta estos hasta también puede desde cuando todo nuestro nuestra também já até pode você isso nosso nossa mais dei
     delle alla nella più anche stato sono questa wordt worden kunt hebben door maar
     """
+)
+
+
+# Small words that open sentences of these languages and that somebody somewhere has for a name.
+_SMALL_WORDS = frozenset(map(fold, _OTHERS)) | word_set(
+    "en ela ele dia alem segun lo se si sem nem ese esa eso han hay"
 )
 
 

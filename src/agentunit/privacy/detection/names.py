@@ -47,17 +47,19 @@ def _upper_case_letters() -> str:
 
 
 _UPPER = _upper_case_letters()
-_REST = r"(?:[^\W\d_]|['’](?!s\b)(?=[^\W\d_])|-(?=[^\W\d_]))*"
+# Letters of scripts that have capital letters; others are looked at by ``script_names``. What Korean, Japanese and
+# Chinese attach to a word in Latin letters is not part of it: "Unison은".
+_LETTER = r"[^\W\d_\u0590-\u10ff\u1100-\u1cff\u2e80-\uffff]"
+_END = rf"(?!{_LETTER}|[\d_@])"
+_REST = rf"(?:{_LETTER}|['’](?!s\b)(?={_LETTER})|-(?={_LETTER}))*"
 _CAPITALISED = rf"(?<![\w@#/\\.-])[{_UPPER}]{_REST}"
 _PARTICLE = "|".join(sorted(PARTICLES))
 _RUN = re.compile(
-    rf"{_CAPITALISED}(?![\w@])"
+    rf"{_CAPITALISED}{_END}"
     rf"(?:(?:(?<=[{_UPPER}])\.[ ]?|,?[ ](?=[JS]r\b)|-|"
     rf"[ \u00a0](?:(?:{_PARTICLE})[ ]){{0,3}}(?:(?:al|el|ad|as|ash|an|ar|at|az|ul)-)?)"
-    rf"[{_UPPER}]{_REST}(?![\w@])){{0,11}}"
+    rf"[{_UPPER}]{_REST}{_END}){{0,11}}"
 )
-# Letters of scripts that have capital letters; others are looked at by ``script_names``.
-_LETTER = r"[^\W\d_\u0590-\u10ff\u1100-\u1cff\u2e80-\uffff]"
 _LOWER_RUN = re.compile(
     rf"(?<![\w@#/\\.%-]){_LETTER}{{2,}}(?![\w@])(?:[ ](?:{_LETTER}\.(?=[ ])|{_LETTER}+(?![\w@]))){{0,11}}"
 )
@@ -227,8 +229,9 @@ class _Search:
             if name.lower() in PARTICLES:
                 continue
             if word.is_initial:
-                if name in "IA" and i + 1 == len(words):
-                    break
+                is_dotted = self.text[words[i][1] : words[i][1] + 1] == "."
+                if (name in "IA" and i + 1 == len(words)) or (self.is_lower and not is_dotted):
+                    break  # in lower case "a" is a word
                 extra += 1.5
             elif name.lower() in SUFFIXES:
                 extra += 1.0
@@ -271,6 +274,8 @@ class _Search:
             has_first = is_formed or any(self._is_first_name(word) for _, _, word in words)
             if self.words is _foreign_words and not has_first:
                 return False  # German writes every noun with a capital letter
+            if not has_first and any(self.words[word].is_word_or_country for _, _, word in words):
+                return False  # "Tipo de Nota", "Francia y Alemania": labels are too short to tell their language
             if text[start:end].isupper() and _CAPITALS_FOLLOW.match(text, end):
                 return False  # a heading, or the name of a letter: "LATIN SMALL LETTER"
         if self.words is _foreign_words and before <= 0 and not first_word.is_first_only:

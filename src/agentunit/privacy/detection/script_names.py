@@ -15,6 +15,10 @@ _CONFIDENCE = CATALOG_CONFIDENCE["name"]
 _HAS_SCRIPT = re.compile("[\u0590-\u06ff\u0900-\u097f\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _KANA = re.compile("[\u3041-\u30fa]")
 _HAN = re.compile("[\u3400-\u9fff]")
+# Labels, titles and letters that only Japanese writes so: a form or a list need not have any kana.
+_JAPANESE = re.compile(
+    "氏名|宛名|宛先|担当者|契約者|予約者|株式会社|[様殿々〆ヶ沢桜広栄塩駅売読図気円変単対価渋辺浜滝竜恵徳実歩]"
+)
 _HANGUL = re.compile("[\uac00-\ud7af]")
 _THAI = re.compile("[\u0e00-\u0e7f]")
 
@@ -34,11 +38,12 @@ def find_script_names(text: str) -> list[Finding]:
 def _spans(text: str) -> Iterator[tuple[int, int]]:
     # Each script's rules are imported with its table, so that texts without it pay for neither.
     if _HAN.search(text):
-        if _KANA.search(text):
+        has_kana = _KANA.search(text)
+        if has_kana or _JAPANESE.search(text):
             from agentunit.privacy.detection.japanese_names import find_japanese_names
 
             yield from find_japanese_names(text)
-        else:
+        if not has_kana:
             from agentunit.privacy.detection.chinese_names import find_chinese_names
 
             yield from find_chinese_names(text)
