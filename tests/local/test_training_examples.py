@@ -302,3 +302,26 @@ def test_words_of_made_claims_alone_tell_nothing():
 def test_neighbors_stay_neighbors_when_claims_are_dropped():
     groups = groups_of((f"claim {n}", float(n % 2)) for n in range(50))
     assert all(int(claim(a).split()[1]) < int(claim(b).split()[1]) for a, b in pairwise(balance.balanced(groups)))
+
+
+def test_rewording_cuts_no_number_in_two():
+    source = Source.of(["The family gave the town the farm, which comprised 2,000 acres of land, in the year 1637."])
+    assert not [text for seed in range(80) if "farm000" in (text := editor(seed).supported(source, 0).text)]
+
+
+def test_a_word_that_may_be_of_two_kinds_is_not_reworded():
+    lexicon = {
+        "n": {},
+        "v": {},
+        "a": {"ill": {"opposite": ["well"]}},
+        "r": {"ill": {"same": ["poorly"]}, "poorly": {"same": ["ill"]}},
+    }
+    source = Source.of(["They felt ill will against him."])
+    made_texts = {Editor(lexicon, random.Random(seed), []).supported(source, 0).text for seed in range(60)}
+    assert not [text for text in made_texts if "poorly" in text]
+
+
+def test_only_a_noun_has_sisters_that_are_other_things():
+    lexicon = {"n": {}, "v": {"join": {"sister": ["connect"]}}, "a": {}, "r": {}}
+    edits = Editor(lexicon, random.Random(1), [])
+    assert edits._sister(Made.of("the cases join today"), Source.of([])) is False

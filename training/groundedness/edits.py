@@ -332,7 +332,7 @@ class Editor:
         shorter = _OPENERS.sub("", text)
         shorter = re.sub(r" \([^()]{1,80}\)", "", shorter)
         if self._rng.random() < 0.5:
-            shorter = re.sub(r", (?:who|which|where) [^,]{5,80},", "", shorter)
+            shorter = re.sub(r", (?:who|which|where) [^,]{5,80},(?= )", "", shorter)
         if self._rng.random() < 0.4:
             head, comma, tail = shorter.partition(", ")
             if comma and len(head.split()) >= 6:
@@ -362,13 +362,17 @@ class Editor:
                 continue
             if token in _NUMBERS or token == "like":  # "would like" has no opposite
                 continue
-            for part in self._rng.sample("nvar", 4):
+            # Sisters of a verb often mean much the same ("consolidate", "coalesce"); those of a noun are other things.
+            for part in "n" if relation == "sister" else self._rng.sample("nvar", 4):
                 for lemma, ending in _lemmas(token, part):
                     others = self._lexicon[part].get(lemma, {}).get(relation)
                     if others and relation == "same":
                         # Of two words that mean the same, each stands for the other; else one has a meaning of its own.
                         words = self._lexicon[part]
                         others = [each for each in others if lemma in words.get(each, {}).get("same", ())]
+                        # "Ill" in "ill will" is no adverb: only words of one kind are exchanged without reading them.
+                        if any(token in self._lexicon[other] for other in "nvar" if other != part):
+                            others = []
                     if others:
                         other = _inflected(self._rng.choice(others[: 2 if relation == "same" else 5]), ending)
                         if other == token or other in made.tokens:

@@ -132,7 +132,7 @@ def made_groups(kind: str, text: str, editor: Editor, rng: random.Random, most: 
         return
     yield from defined(text, kind, rng)
     sentences = [each.text for each in split_sentences(text)]
-    usable = [n for n, each in enumerate(sentences) if 5 <= len(each.split()) <= 60 and "?" not in each]
+    usable = [n for n, each in enumerate(sentences) if _is_statement(each)]
     if len(usable) < 3:
         return
     source = Source.of(sentences)
@@ -168,6 +168,14 @@ def made_groups(kind: str, text: str, editor: Editor, rng: random.Random, most: 
         if wrong_ending is not None and rng.random() < 0.5:
             yield _made_group(editor.supported(source, number), context, 1.0, kind, "edited")
             yield _made_group(wrong_ending, context, 0.0, kind, "edited")
+
+
+def _is_statement(sentence: str) -> bool:
+    """Whether a sentence says something: no question, heading, or half of a sentence."""
+    whole = (
+        sentence.rstrip("\"”') ")[-1:] in (".", "!") and "?" not in sentence and not sentence.endswith(("U.S.C.", "v."))
+    )
+    return whole and 5 <= len(sentence.split()) <= 60 and len(content_of(sentence)) >= 3
 
 
 def _four(

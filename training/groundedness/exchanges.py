@@ -34,7 +34,7 @@ REPORTED = [
     ("discussed", "decided"), ("decided", "considered"), ("plans", "refuses"), ("planned", "refused"),
     ("continue", "stop"), ("continued", "stopped"), ("some", "most"), ("some", "all"), ("most", "few"), ("both", "neither of the"),
     ("everyone", "nobody"), ("would", "would never"), ("should", "should not"), ("will", "might"), ("must", "may"),
-    ("because", "although"), ("since", "although"), ("and", "instead of"), ("too", "not"), ("easy", "hard"),
+    ("because", "although"), ("since", "although"), ("and", "instead of"), ("easy", "hard"),
     ("simple", "complicated"), ("useful", "useless"), ("important", "unimportant"), ("necessary", "unnecessary"),
     ("granted", "denied"), ("dismissed", "upheld"), ("affirmed", "reversed"), ("plaintiffs", "defendants"),
     ("plaintiff", "defendant"), ("settled", "went to trial"), ("increase", "decrease"), ("increases", "decreases"),

@@ -21,7 +21,9 @@ COVERED = {"multilexsum_doc": 0.6, "qmsum_span": 0.6, "aci_bench": 0.55, "squali
 _MOST_CLAIMS = {"multilexsum_doc": 3, "qmsum_span": 3, "aci_bench": 25, "squality_summary": 1}
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 _NAME = re.compile(r"(?<=[a-z,] )[A-Z][a-z]+")
-_CUT = re.compile(r"\b(?:Cal|Mr|Mrs|Ms|Dr|No|v|vs|Inc|Co|St|U\.S|Jan|Feb|Mar|Apr|Aug|Sept|Oct|Nov|Dec)\.$")
+_CUT = re.compile(
+    r"^\W|\b(?:Cal|U\.S\.C|U\. S\. C|Mr|Mrs|Ms|Dr|No|v|vs|Inc|Co|St|U\.S|Jan|Feb|Mar|Apr|Aug|Sept|Oct|Nov|Dec)\.$"
+)
 _HEADING = re.compile(r"^[A-Z\s/&]+$|^[\w /]{3,40}:$")
 
 
