@@ -46,6 +46,7 @@ class Watched:
         self.page = self.context.new_page()
         self.page.set_default_timeout(_MOST_WAIT_MS)
         self.faults: list[str] = []
+        self._is_closed = False
         self.page.on("console", self._said)
         self.page.on("pageerror", lambda error: self.faults.append(f"error: {error}"))
         self.page.on("dialog", lambda dialog: self.faults.append(f"dialog: {dialog.message}"))
@@ -71,7 +72,13 @@ class Watched:
         assert self.page.evaluate(wide) == 0, f"{self.page.url} is too wide"
 
     def close(self) -> None:
-        self.context.close()
+        """Check it, and close it: while its server is there, because pages go on asking."""
+        if not self._is_closed:
+            self._is_closed = True
+            try:
+                self.check()
+            finally:
+                self.context.close()
 
 
 @contextmanager

@@ -216,6 +216,9 @@ def test_on_several_nodes_of_which_one_is_killed_nothing_is_lost(lines):
     }
     score = ("score", "runs.jsonl", "-m", "own.py:deadly,own.py:surroundings", "--json", "--out", "scores.jsonl")
     with tempfile.TemporaryDirectory(prefix="ray-") as folder:
+        # Ray notes where its last cluster is in a folder that it does not make.
+        own["RAY_TMPDIR"] = folder
+        (Path(folder) / "ray").mkdir()
         cluster = subprocess.Popen(
             [sys.executable, "-c", CLUSTER, str(port), folder],
             env={**os.environ, **own},

@@ -82,5 +82,4 @@ def look(browser: Any) -> Iterator[Callable[..., Any]]:
 
     yield open_page
     for watched in opened:
-        watched.check()
         watched.close()

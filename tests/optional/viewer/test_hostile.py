@@ -194,6 +194,7 @@ def test_nothing_runs_on_the_live_server(look: Callable[..., Any], hostile_store
             watched.page.wait_for_selector(".spinner", state="detached")
             open_all(watched)
             is_inert(watched)
+        watched.close()
 
 
 @pytest.mark.parametrize("kind", ["bundle", "file"])
@@ -218,6 +219,7 @@ def test_nothing_runs_without_a_server(
             watched.page.wait_for_selector(".spinner", state="detached")
             open_all(watched)
             is_inert(watched)
+        watched.close()
 
 
 def test_foreign_links_say_where_they_lead(look: Callable[..., Any], address: str, runs: dict[str, list[str]]) -> None:

@@ -151,7 +151,8 @@ def test_labels_are_in_the_store_at_once(look: Callable[..., Any], own_store: Pa
         return before
 
     with served(own_store) as address:
-        page = look(f"{address}/#/run/{run}/label?metric=faithfulness&rater=cy").page
+        watched = look(f"{address}/#/run/{run}/label?metric=faithfulness&rater=cy")
+        page = watched.page
         page.wait_for_selector(".label-page .card")
         assert "faithfulness 0" not in page.locator("article").inner_text()
         first = press("y")
@@ -181,6 +182,7 @@ def test_labels_are_in_the_store_at_once(look: Callable[..., Any], own_store: Pa
         page.wait_for_selector(".note-text >> text=Talk to Ana")
         page.reload()
         page.wait_for_selector(".note-text >> text=Talk to Ana")
+        watched.close()
 
 
 SUITE = """
@@ -202,7 +204,8 @@ def test_a_run_is_seen_while_it_goes_on(look: Callable[..., Any], own_store: Pat
     (tmp_path / "suite.py").write_text(SUITE)
     command = [sys.executable, "-m", "agentunit", "run", "suite.py", "--store", str(own_store)]
     with served(own_store) as address:
-        page = look(f"{address}/#/runs").page
+        watched = look(f"{address}/#/runs")
+        page = watched.page
         page.wait_for_selector("text=desk")
         with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL) as running:
             try:
@@ -218,3 +221,4 @@ def test_a_run_is_seen_while_it_goes_on(look: Callable[..., Any], own_store: Pat
         assert running.returncode == 0
         page.get_by_role("link", name="Overview").click()
         page.wait_for_selector("text=running", state="detached")
+        watched.close()
