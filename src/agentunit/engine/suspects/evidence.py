@@ -10,7 +10,8 @@ from typing import Literal
 from msgspec import Struct
 
 from agentunit.engine.suspects.answers import AnswerSignature
-from agentunit.engine.suspects.effects import QUOTE, Effect, differing_arguments, differing_values, tool_words
+from agentunit.engine.suspects.differences import differing_values
+from agentunit.engine.suspects.effects import QUOTE, Effect, differing_arguments, tool_words
 from agentunit.engine.suspects.signatures import RunSignature, Signatures
 from agentunit.formulas.text import shortened
 
@@ -220,11 +221,17 @@ def _about(effect: Effect, others: Sequence[Effect]) -> str:
 
 def _difference(name: str, own: Effect, other: Effect) -> str:
     mine, theirs = (
-        "none" if each is None else f"`{each.replace('`', QUOTE)}`" for each in differing_values(own, other, name)
+        each if not each else f"`{each.replace('`', QUOTE)}`" for each in differing_values(own, other, name)
     )
     shown = shortened(name, _LONGEST_ANSWER).replace("`", QUOTE) or "argument"
-    # Of very long values only the beginning is kept.
-    return f"other {shown}" if mine.casefold() == theirs.casefold() else f"{shown} {theirs}, this one {mine}"
+    if mine == theirs or (mine and theirs and mine.casefold() == theirs.casefold()):
+        # Of very long values only the beginning is kept.
+        return f"other {shown}"
+    if mine == "":
+        return f"{theirs} in {shown}, this one without it"
+    if theirs == "":
+        return f"no {mine} in {shown}, this one with it"
+    return f"{shown} {theirs or 'none'}, this one {mine or 'none'}"
 
 
 def _answers(run: RunSignature, peers: Sequence[RunSignature], difference: AnswerDifference) -> Iterable[Evidence]:
