@@ -120,6 +120,7 @@ def print_suspects(
         for line in describe_groups(groups):
             print_line(f"  {line}", console)
     _print_tools(report, console)
+    _print_task_field(report, console)
     _print_unranked(report, console)
     if report.runs:
         console.print()
@@ -192,6 +193,17 @@ def _print_tools(report: SuspectReport, console: Console) -> None:
         console,
         "dim",
     )
+
+
+def _print_task_field(report: SuspectReport, console: Console) -> None:
+    """How many runs have the field that the user names, where others lack it."""
+    n_with = report.n_with_task_field
+    if report.task_field is not None and n_with is not None and n_with < report.n_runs:
+        field = printable_line(report.task_field)
+        print_line(
+            f"\n{n_with:,} of {report.n_runs:,} runs have {field}; the others were matched by their ids or questions",
+            console,
+        )
 
 
 def _print_unranked(report: SuspectReport, console: Console) -> None:
