@@ -236,6 +236,17 @@ def test_the_evidence_names_what_only_one_call_has(own, other, said):
     assert against(call("book", legs=own), n=0, peers=peers) == [f"3 of 3 peers called `book` with {said}"]
 
 
+def test_calls_that_no_majority_makes_are_told_apart_by_what_only_one_has():
+    legs = [[leg("HAT118"), leg("HAT229")], [leg("HAT084"), leg("HAT118")], [leg("HAT118"), leg("HAT300")]]
+    report = ranked([run("a", call("book", legs=each)) for each in legs], n_explained=3)
+    (found,) = next(each for each in report.runs if each.repeat == 0).evidence
+    assert found.text == (
+        "2 of 2 peers called `book` otherwise or not at all, "
+        "such as with legs `… flight: HAT084`, this one `… flight: HAT229`"
+    )
+    assert found.cause == "book with other legs"
+
+
 _ITEMS = st.lists(
     st.one_of(st.sampled_from("abcd"), st.dictionaries(st.sampled_from("xyz"), st.sampled_from("abc"), min_size=1)),
     min_size=1,

@@ -19,7 +19,8 @@ from agentunit.reports.figures import counted
 from agentunit.reports.printable import printable_line
 from agentunit.reports.reported_run import Mask
 
-_LONGEST_LINE = 320
+# Three arguments in which two calls differ.
+_LONGEST_LINE = 640
 _LINES_SHOWN = 3
 _TOOLS_NAMED = 12
 _TASK_WORDS = {
