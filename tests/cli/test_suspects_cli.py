@@ -221,6 +221,28 @@ def test_marks_and_tasks_of_the_user(invoke, tmp_path):
     assert json.loads(marked.stdout)["n_suspects"] == 0
 
 
+def test_a_task_field_that_no_record_has_is_refused_before_anything_is_ranked(invoke, tmp_path):
+    write(tmp_path / "runs.jsonl", RECORDS)
+    mistyped = invoke("score", "runs.jsonl", "--suspects", "--task", "metadata.teir")
+    assert mistyped.exit_code == 2
+    assert "none of the 5 records has a value of metadata.teir; did you mean metadata.tier?" in mistyped.stderr
+    assert not mistyped.stdout
+    other = invoke("score", "runs.jsonl", "--suspects", "--json", "--task", "metadata.nope")
+    assert other.exit_code == 2
+    assert "they have metadata.tier." in other.stderr
+
+
+def test_a_task_field_that_some_records_have_is_counted(invoke, tmp_path):
+    of_one = [record(f"t{n}", n, tier="gold") for n in range(3)]
+    write(tmp_path / "runs.jsonl", [*of_one, *(record(f"a/trial-{n}", 7, tier="") for n in range(4))])
+    result = invoke("score", "runs.jsonl", "--suspects", "--task", "metadata.tier")
+    assert "3 of 7 runs have metadata.tier; the others were matched by their ids or questions" in result.stdout
+    assert "found by the field that you name and their ids" in result.stdout
+    data = json.loads(invoke("score", "runs.jsonl", "--suspects", "--json", "--task", "metadata.tier").stdout)
+    assert data["task_by"] == {"field": 3, "id": 4}
+    assert (data["task_field"], data["n_with_task_field"]) == ("metadata.tier", 3)
+
+
 def test_groups_name_the_slice_they_live_in(invoke, tmp_path):
     good = [record(f"{task}/trial-{n}", 7, tier="gold") for task in "abc" for n in range(4)]
     odd = [record(f"{task}/trial-9", tier="basic") for task in "abc"]

@@ -13,6 +13,7 @@ from agentunit.core.outcome import Outcome
 from agentunit.core.records import Record
 from agentunit.core.trace import TraceEvent, TraceLog
 from agentunit.engine.suspects.answers import answer_difference, answer_signature
+from agentunit.engine.suspects.differences import differing_values
 from agentunit.engine.suspects.effects import differing_arguments, effect_of
 from agentunit.engine.suspects.grounding import sentence_kind
 from agentunit.engine.suspects.ranking import MOST_PEERS, rank_runs
@@ -185,8 +186,84 @@ def test_long_values_are_shown_where_they_differ_as_they_were_spelled():
     other = [legs[0], {**legs[1], "flight": "HAT290"}]
     peers = [run("a", call("book", legs=legs)) for _ in range(3)]
     assert against(call("book", legs=other), n=0, peers=peers) == [
-        "3 of 3 peers called `book` with legs `…HAT039}]`, this one `…HAT290}]`"
+        "3 of 3 peers called `book` with legs `… flight: HAT039`, this one `… flight: HAT290`"
     ]
+
+
+def leg(flight, day=27, **more):
+    return {"date": f"2024-05-{day}", "flight": flight, **more}
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "said"),
+    [
+        # What is sorted before it moves every place: both have HAT118.
+        (
+            [leg("HAT118"), leg("HAT229")],
+            [leg("HAT084"), leg("HAT118")],
+            "legs `… flight: HAT084`, this one `… flight: HAT229`",
+        ),
+        (["x", "b", "a"], ["A", "X", "c"], "legs `… c`, this one `… b`"),
+        (["a"], ["a", "b"], "`… b` in legs, this one without it"),
+        (["a", "b"], ["b"], "no `… a` in legs, this one with it"),
+        (["a", "a"], ["a"], "legs `… 1 × a`, this one `… 2 × a`"),
+        # The other call has this flight on another day: the flight alone would not tell them apart.
+        (
+            [leg("HAT1"), leg("HAT2", 28)],
+            [leg("HAT2"), leg("HAT1", 28)],
+            "legs `… {date: 2024-05-27, flight: HAT2}, {date: 2024-05-28, flight: HAT1}`, "
+            "this one `… {date: 2024-05-27, flight: HAT1}, {date: 2024-05-28, flight: HAT2}`",
+        ),
+        ({"to": "Rome", "via": {"stop": "A", "gate": 1}}, {"to": "Rome", "via": {"stop": "B", "gate": 1}},
+         "legs `… via: stop: B`, this one `… via: stop: A`"),
+        (
+            [leg("HAT1", stops=["Oslo", "Rome"]), leg("HAT2")],
+            [leg("HAT1", stops=["Rome", "Bern"]), leg("HAT2")],
+            "legs `… stops: Bern`, this one `… stops: Oslo`",
+        ),
+        # Far behind what was kept of long values.
+        (
+            [leg(f"HAT{number}") for number in range(100, 112)] + [leg("HAT900")],
+            [leg(f"HAT{number}") for number in range(100, 112)] + [leg("HAT901")],
+            "legs `… flight: HAT901`, this one `… flight: HAT900`",
+        ),
+        ([f"flight number {number}" for number in range(100)], [f"flight number {number}" for number in range(99)],
+         "other legs"),
+    ],
+)  # fmt: skip
+def test_the_evidence_names_what_only_one_call_has(own, other, said):
+    peers = [run("a", call("book", legs=other)) for _ in range(3)]
+    assert against(call("book", legs=own), n=0, peers=peers) == [f"3 of 3 peers called `book` with {said}"]
+
+
+def test_calls_that_no_majority_makes_are_told_apart_by_what_only_one_has():
+    legs = [[leg("HAT118"), leg("HAT229")], [leg("HAT084"), leg("HAT118")], [leg("HAT118"), leg("HAT300")]]
+    report = ranked([run("a", call("book", legs=each)) for each in legs], n_explained=3)
+    (found,) = next(each for each in report.runs if each.repeat == 0).evidence
+    assert found.text == (
+        "2 of 2 peers called `book` otherwise or not at all, "
+        "such as with legs `… flight: HAT084`, this one `… flight: HAT229`"
+    )
+    assert found.cause == "book with other legs"
+
+
+_ITEMS = st.lists(
+    st.one_of(st.sampled_from("abcd"), st.dictionaries(st.sampled_from("xyz"), st.sampled_from("abc"), min_size=1)),
+    min_size=1,
+    max_size=5,
+)
+
+
+@given(_ITEMS, _ITEMS)
+def test_no_item_that_both_calls_have_as_often_is_shown(own, other):
+    left, right = effect_of("t", {"items": own}), effect_of("t", {"items": other})
+    if differing_arguments(left, right):
+        mine, theirs = (each.removeprefix("… ") for each in differing_values(left, right, "items"))
+        assert mine != theirs
+        for item in own:
+            if own.count(item) == other.count(item) and isinstance(item, str):
+                assert item not in mine.split(", ")
+                assert item not in theirs.split(", ")
 
 
 @pytest.mark.parametrize(

@@ -386,6 +386,47 @@ def test_the_effect_of_deaths_leaves_errors_of_the_agent_in():
     )
 
 
+def test_an_expected_answer_and_a_check_that_contradict_each_other_are_not_called_impossible():
+    cases = [_case("c1", "Balance of Alice?", "45.5", contains="40.5")]
+    runs = _runs({"c1": "+-"})
+    for run in runs:
+        run.metric = "contains"
+    (warning,) = [w for w in examine_soundness(Material(cases, runs=runs)).warnings if w.check == "fails_own_check"]
+    assert warning.advice == "correct the expected answer or the check: they contradict each other"
+    assert warning.evidence[0].text.endswith("; the case passed in 1 of 2 tries")
+    assert "passed" not in _texts(Material(cases), "fails_own_check")["c1"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("balance of alice", "Balance of Alice?", True),
+        ("Hi!", "hi", True),
+        ("Who's there, Bob?", "whos there bob", True),
+        ("“Balance of Alice...”", "balance of alice…?!", True),
+        (_LONG, _LONG.upper(), True),
+        ("Is a != b true?", "Is a = b true?", False),
+        ("Is 3! odd?", "Is 3 odd?", False),
+        ("Is 4.5 enough?", "Is 45 enough?", False),
+        ("Is -3 less than 4?", "Is 3 less than 4?", False),
+        ("Is C++ compiled?", "Is C compiled?", False),
+        ("Does 3 < 4 hold?", "Does 3 = 4 hold?", False),
+        ("balance of alice", "balance of alina", False),
+    ],
+)
+def test_questions_equal_but_for_case_punctuation_and_spacing_are_duplicates_whatever_their_length(one, other, same):
+    cases = [_case("c1", one, "45.5"), _case("c2", other, "45.5")]
+    found = {w.check for w in examine_soundness(Material(cases)).warnings} & {"duplicates", "near_duplicates"}
+    assert found == ({"duplicates"} if same else set())
+    cases[1].expected_output = "46"
+    assert not _texts(Material(cases), "duplicates")
+
+
+def test_each_case_is_held_against_the_first_with_its_own_expectation():
+    cases = [_case("c1", "Open?", "yes"), _case("c2", "Open?", "no"), _case("c3", "open", "no")]
+    assert list(_texts(Material(cases), "duplicates")) == ["c3"]
+
+
 def test_templates_filled_with_other_names_are_no_near_duplicates():
     text = "Please book a table for two people in a quiet restaurant in {} for the evening of my birthday next week"
     cities = ("Rome", "Milan", "Turin")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from difflib import get_close_matches
 from itertools import islice
 from typing import IO, Any, TypeVar
 
@@ -42,6 +43,8 @@ from agentunit.traces.native import STDIN
 
 _INTERRUPTED = 130
 _ERRORS_SHOWN = 10
+_FIELDS_NAMED = 12
+_LONGEST_FIELD = 80
 
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -167,6 +170,7 @@ def score_suspects(
                     _list_error(unread, stream)
                     if strict:
                         raise InputFailure(f"{error_line(unread)} (--strict stops at the first)")
+                _refuse_unknown_field(signatures)
                 report = rank_runs(signatures, alike=alike, n_explained=MOST_RUNS)
                 report = report if choice.backend == LEXICAL else _grounded(report, given)
         except RecordError as error:
@@ -221,6 +225,25 @@ def _take_in(given: SuspectInput, signatures: Signatures) -> Iterator[InputError
             signatures.add(each, repeat=repeat, source=source)
         except InputProblem as problem:
             yield InputError(each.case.id, None, str(problem))
+
+
+def _refuse_unknown_field(signatures: Signatures) -> None:
+    """A field that no record has says nothing about which runs are of one task."""
+    field = signatures.task_field
+    if field is None or not signatures.keys or any(each.by_field for each in signatures.keys):
+        return
+    known = [printable_line(each, _LONGEST_FIELD) for each in signatures.other_fields]
+    # All begin with "metadata.": what follows is what can be mistyped.
+    names = {each.partition(".")[2]: each for each in known}
+    near = [names[each] for each in get_close_matches(field.partition(".")[2] or field, names, n=3)]
+    n_more = len(known) - _FIELDS_NAMED
+    listed = ", ".join([*known[:_FIELDS_NAMED], f"{n_more} more"] if n_more > 0 else known) or "no metadata"
+    meant = f"did you mean {' or '.join(near)}?" if near else f"they have {listed}."
+    raise click.BadParameter(
+        f"none of the {len(signatures.keys):,} records has a value of {printable_line(field)}; {meant} "
+        "Without --task, runs are matched by the ids of their cases and by their questions.",
+        param_hint="--task",
+    )
 
 
 def _question_groups() -> Callable[[list[str]], list[list[int]]] | None:

@@ -40,6 +40,15 @@ def field_values(metadata: Any, field: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_as_text(value) for value in values if value is not None and value != ""))
 
 
+def other_fields(metadata: Any) -> list[str]:
+    """The fields that a case has, which is of interest where it lacks the one that is asked for.
+
+    >>> other_fields({"tier": "gold", "customer": {"id": 3}})
+    ['metadata.tier', 'metadata.customer']
+    """
+    return [f"metadata.{name}" for name in metadata] if isinstance(metadata, Mapping) else []
+
+
 def _at(data: Any, path: str) -> Any:
     if not isinstance(data, Mapping):
         return None

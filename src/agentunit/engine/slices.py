@@ -15,7 +15,7 @@ from operator import attrgetter
 from typing import Any
 
 from agentunit.core.results import Score, Status
-from agentunit.engine.case_fields import check_field, field_values
+from agentunit.engine.case_fields import check_field, field_values, other_fields
 from agentunit.engine.columns import SliceColumns, numbers_of
 from agentunit.engine.comparison import Comparison
 from agentunit.engine.known_failures import set_aside, without_cases
@@ -226,11 +226,6 @@ class Slices:
                 else 0.0,
                 too_small=part.n < FEWEST_CASES,
             )
-
-
-def other_fields(metadata: Any) -> list[str]:
-    """The fields that a case has, which is of interest where it lacks the one that slices are made by."""
-    return [f"metadata.{name}" for name in metadata] if isinstance(metadata, Mapping) else []
 
 
 def slices_of_run(run: ScoredRun, field: str) -> SliceTable:

@@ -19,7 +19,8 @@ from agentunit.reports.figures import counted
 from agentunit.reports.printable import printable_line
 from agentunit.reports.reported_run import Mask
 
-_LONGEST_LINE = 320
+# Three arguments in which two calls differ.
+_LONGEST_LINE = 640
 _LINES_SHOWN = 3
 _TOOLS_NAMED = 12
 _TASK_WORDS = {
@@ -120,6 +121,7 @@ def print_suspects(
         for line in describe_groups(groups):
             print_line(f"  {line}", console)
     _print_tools(report, console)
+    _print_task_field(report, console)
     _print_unranked(report, console)
     if report.runs:
         console.print()
@@ -192,6 +194,17 @@ def _print_tools(report: SuspectReport, console: Console) -> None:
         console,
         "dim",
     )
+
+
+def _print_task_field(report: SuspectReport, console: Console) -> None:
+    """How many runs have the field that the user names, where others lack it."""
+    n_with = report.n_with_task_field
+    if report.task_field is not None and n_with is not None and n_with < report.n_runs:
+        field = printable_line(report.task_field)
+        print_line(
+            f"\n{n_with:,} of {report.n_runs:,} runs have {field}; the others were matched by their ids or questions",
+            console,
+        )
 
 
 def _print_unranked(report: SuspectReport, console: Console) -> None:

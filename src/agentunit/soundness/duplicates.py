@@ -13,7 +13,7 @@ from agentunit.core.case import DatasetCase
 from agentunit.metrics.inputs import acceptable_answers
 from agentunit.soundness.found import Hit
 from agentunit.soundness.material import Material, metadata_of, passages_of
-from agentunit.soundness.texts import numbers, plain, shown, texts_in, words
+from agentunit.soundness.texts import numbers, plain, shown, texts_in, unpunctuated, words
 from agentunit.soundness.tool_keys import expected_calls
 
 _SHINGLE = 3
@@ -36,16 +36,17 @@ _EXPECTATIONS = ("contains", "regex", "json_schema", "assertions", "expected_sta
 
 def repeated(material: Material) -> Iterator[Hit]:
     """Cases that ask what an earlier one asks, and expect the same."""
-    for group in _same_questions(material.cases):
-        first = group[0]
-        for case in group[1:]:
-            if _expectation(case) == _expectation(first):
-                yield Hit(case.id, f"asks the same as {first.id}: {shown(_question(case))}")
+    for group in _same_questions(material.cases, as_written=False):
+        firsts: dict[Any, DatasetCase] = {}
+        for case in group:
+            first = firsts.setdefault(_expectation(case), case)
+            if first is not case:
+                yield Hit(case.id, f"asks the same as {first.id}{_but_for(case, first)}: {shown(_question(case))}")
 
 
 def nearly_repeated(material: Material) -> Iterator[Hit]:
     """Cases that ask nearly what another one asks, with the same numbers, and expect the same."""
-    firsts = [group[0] for group in _same_questions(material.cases, alone=True)]
+    firsts = [group[0] for group in _same_questions(material.cases, alone=True, as_written=False)]
     for one, other, alike in _near_pairs(firsts):
         if _expectation(one) == _expectation(other):
             yield Hit(other.id, f"{alike:.0%} of its wording is that of {one.id}: {shown(_question(other))}")
@@ -66,16 +67,24 @@ def contradictory(material: Material) -> Iterator[Hit]:
                 yield Hit(case.id, f"the same question expects {_named(calls)} here, {_named(others)} in {first.id}")
 
 
-def _same_questions(cases: Sequence[DatasetCase], *, alone: bool = False) -> Iterator[list[DatasetCase]]:
+def _same_questions(
+    cases: Sequence[DatasetCase], *, alone: bool = False, as_written: bool = True
+) -> Iterator[list[DatasetCase]]:
+    """Cases that ask the same, in groups; ``as_written`` sets only spacing aside, not case and punctuation."""
     groups: dict[Any, list[DatasetCase]] = defaultdict(list)
     for case in cases:
         question = _question(case)
         if plain(question):
-            # Casing and signs can be what a question is about: only spacing is set aside here.
-            groups[" ".join(question.split()), _surroundings(case)].append(case)
+            # Casing and signs can be what a question is about: other answers to it are no contradiction then.
+            asked = " ".join(question.split()) if as_written else unpunctuated(question)
+            groups[asked, _surroundings(case)].append(case)
     for group in groups.values():
         if alone or len(group) > 1:
             yield group
+
+
+def _but_for(case: DatasetCase, first: DatasetCase) -> str:
+    return "" if _question(case).split() == _question(first).split() else " but for case, punctuation or spacing"
 
 
 def _near_pairs(cases: Sequence[DatasetCase]) -> Iterator[tuple[DatasetCase, DatasetCase, float]]:
@@ -155,7 +164,7 @@ def _is_matter(text: str) -> bool:
 def _expectation(case: DatasetCase) -> Any:
     keys = {key: value for key, value in metadata_of(case).items() if key in _EXPECTATIONS}
     try:
-        return sorted(_answers(case)), msgspec.json.encode(keys, order="deterministic")
+        return tuple(sorted(_answers(case))), msgspec.json.encode(keys, order="deterministic")
     except (TypeError, ValueError, RecursionError):
         return case.id
 

@@ -29,7 +29,7 @@ CHECKS: tuple[Check, ...] = (
     Check(
         "fails_own_check",
         "The expected answer fails the check of its own case",
-        "correct the expected answer or the check: no right answer can pass",
+        "correct the expected answer or the check: they contradict each other",
         own_checks.fails_own_check,
     ),
     Check(

@@ -37,7 +37,8 @@ def fails_own_check(material: Material) -> Iterator[Hit]:
             verdict = grading.verdict(case, answer, calls)
             if verdict.failed:
                 name, why = next(iter(verdict.failed.items()))
-                yield Hit(case.id, f"the expected answer {shown(answer)} fails {name}" + (f": {why}" if why else ""))
+                told = f"the expected answer {shown(answer)} fails {name}" + (f": {why}" if why else "")
+                yield Hit(case.id, told + _passed_by(case, material))
                 break
 
 
@@ -47,6 +48,16 @@ def impossible(material: Material) -> Iterator[Hit]:
         problem = next(_conflicts(case), None)
         if problem is not None:
             yield Hit(case.id, problem)
+
+
+def _passed_by(case: DatasetCase, material: Material) -> str:
+    """How the case came out, where runs are given: an answer that passed is one that the check takes for right."""
+    tries = [each.counts_as_passed for run in material.runs for each in run.tries.get(case.id, ())]
+    graded = [each for each in tries if each is not None]
+    if not graded:
+        return ""
+    times = "try" if len(graded) == 1 else "tries"
+    return f"; the case passed in {sum(graded)} of {len(graded)} {times}"
 
 
 def _conflicts(case: DatasetCase) -> Iterator[str]:

@@ -15,6 +15,12 @@ _LONGEST_NAME = 100
 _MOST_NAMES = 1000
 _WORD = re.compile(r"\w+(?:[.,]\d+)*", re.UNICODE)
 _NUMBER = re.compile(r"(?<![\w.])-?\d+(?:[,.]\d+)*")
+_APOSTROPHE = re.compile(r"(?<=[^\W\d])['’](?=[^\W\d])")
+_QUOTES = re.compile(r"[\"'“”„«»‘’]")
+# Within a word a point or a colon belongs to a name (app.py) or a number (4.5, 10:30); 3! and != reckon.
+_PUNCTUATION = re.compile(
+    r"[;?¿¡。、—–]|(?<!\d)!(?!=)|(?<!\d),|,(?!\d)|[.:]+(?=[\s?!]|$)|(?<!\S)[.:]+(?!\w)|(?<=[^\W\d])-(?=[^\W\d])"
+)
 _REFUSAL = re.compile(
     r"\b(?:i(?:'m| am) (?:sorry|unable|not able)|i (?:can(?:no|')t|cannot|won't|will not|do(?:n't| not) know)|"
     r"(?:can(?:no|')t|cannot|unable to) (?:help|answer|assist|be answered)|not enough information|unanswerable|"
@@ -39,6 +45,18 @@ def plain(text: str) -> str:
     True
     """
     return " ".join(words(text))
+
+
+def unpunctuated(text: str) -> str:
+    """A text without case, spacing and the punctuation of sentences; signs that reckon or name, as in -5 or C++, stay.
+
+    >>> unpunctuated("Balance of  Alice?") == unpunctuated("balance of alice")
+    True
+    >>> unpunctuated("Is -3 < 4.5?"), unpunctuated("What's C++, in short")
+    ('is -3 < 4.5', 'whats c++ in short')
+    """
+    text = _QUOTES.sub(" ", _APOSTROPHE.sub("", unicodedata.normalize("NFKC", text).casefold()))
+    return " ".join(_PUNCTUATION.sub(" ", text).split())
 
 
 def numbers(text: str) -> list[str]:

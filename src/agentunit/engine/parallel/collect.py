@@ -9,9 +9,9 @@ from typing import Any
 from agentunit.core.judged import Judged, judged_of
 from agentunit.core.results import EVIDENCE_NOTE, CaseScores, InputError, Score, Status, append_scores
 from agentunit.engine.aggregate import amount_of, reason_of, reason_text
-from agentunit.engine.case_fields import field_values
+from agentunit.engine.case_fields import field_values, other_fields
 from agentunit.engine.columns import Block, MetricColumns, ReasonColumn, SliceColumns, SliceScores, ValueColumn
-from agentunit.engine.slices import MOST_FIELDS, other_fields
+from agentunit.engine.slices import MOST_FIELDS
 from agentunit.engine.worst_cases import CASES_NAMED, WorstCases
 from agentunit.metrics.base import MetricInfo
 

@@ -15,8 +15,10 @@ from agentunit.formulas.text import shortened
 
 LONGEST_KEPT = 160
 """So many characters of an argument are kept to be shown; the whole of it counts when two are compared."""
+LONGEST_KEPT_PARTS = 1000
+"""So many of a list or an object, with its parts: two are told apart by the parts that only one of them has."""
 LONGEST_VALUE = 32
-"""So many of them are shown."""
+"""So many of them are shown where a call is named."""
 MOST_ARGUMENTS = 24
 SHOWN_ARGUMENTS = 4
 FREE_TEXT_WORDS = 6
@@ -31,18 +33,20 @@ _LONGEST_KEY = 24
 # An id with leading zeros is no number, and beyond 15 digits two numbers may have one float.
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?")
 _MOST_DIGITS = 15
-_PART_STARTS = re.compile(r"[{\[]|, |: ")
+
+Kept = str | dict[str, Any] | list[Any]
+"""A value as it was spelled: a text, or a list or an object (names in lower case) of such values."""
 
 
 class Effect(Struct, frozen=True, gc=False, eq=False, array_like=True):
     """One call. ``arguments`` are names with what their values are compared by, in the order of the names.
 
-    ``shown`` are these values as the first run that made the call spelled them. It does not count in comparisons.
+    ``kept`` are these values as the first run that made the call spelled them. It does not count in comparisons.
     """
 
     tool: str
     arguments: tuple[tuple[str, str], ...]
-    shown: tuple[str, ...]
+    kept: tuple[Kept, ...]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Effect) and (self.tool, self.arguments) == (other.tool, other.arguments)
@@ -51,7 +55,7 @@ class Effect(Struct, frozen=True, gc=False, eq=False, array_like=True):
         return hash((self.tool, self.arguments))
 
     def __str__(self) -> str:
-        short = (shortened(value, LONGEST_VALUE) for value in self.shown)
+        short = (shortened(spelled(value), LONGEST_VALUE) for value in self.kept)
         named = zip(self.arguments[:SHOWN_ARGUMENTS], short, strict=False)
         shown = [f"{name}={value}" if name else value for (name, _), value in named]
         more = len(self.arguments) - len(shown)
@@ -82,22 +86,18 @@ def differing_arguments(own: Effect, other: Effect) -> list[str]:
     return [name for name in sorted(mine.keys() | theirs.keys()) if mine.get(name) != theirs.get(name)]
 
 
-def differing_values(own: Effect, other: Effect, name: str) -> tuple[str | None, str | None]:
-    """What two calls of a tool have in an argument, in short: where long values differ. ``None`` where it is missing.
+def spelled(value: Kept) -> str:
+    """A value that was kept, as one text.
 
-    >>> first, second = (effect_of("book", {"legs": ["2024-05-17 in the morning", leg]}) for leg in ("HAT1", "HAT2"))
-    >>> differing_values(first, second, "legs")
-    ('…HAT1]', '…HAT2]')
+    >>> spelled([{"to": "Rome", "on": "May 2"}])
+    '[{on: May 2, to: Rome}]'
     """
-    values = [dict(zip((each for each, _ in call.arguments), call.shown, strict=True)) for call in (own, other)]
-    mine, theirs = (each.get(name) for each in values)
-    start = 0
-    if mine and theirs and max(len(mine), len(theirs)) > LONGEST_VALUE:
-        pairs = zip(mine.casefold(), theirs.casefold(), strict=False)
-        parted = next((at for at, (left, right) in enumerate(pairs) if left != right), min(len(mine), len(theirs)))
-        # From the beginning of a part on: half a value may be half an address.
-        start = max((found.end() for found in _PART_STARTS.finditer(mine[:parted])), default=0)
-    return _from(mine, start), _from(theirs, start)
+    return _plain(value, _DEEPEST, folds=False)
+
+
+def compared(value: Kept) -> str:
+    """A value that was kept, as the text that equal values share."""
+    return _plain(value, _DEEPEST, folds=True)
 
 
 def tool_words(name: str) -> str:
@@ -147,12 +147,6 @@ class EffectTable:
         return iter(self._tools)
 
 
-def _from(value: str | None, start: int) -> str | None:
-    if value is None:
-        return None
-    return shortened(f"…{value[start:]}" if start else value, LONGEST_VALUE)
-
-
 def _named(arguments: Any) -> list[tuple[str, str, Any]]:
     """Arguments by their names, in one order, each with what it is compared by; what is empty is left out."""
     data = _decoded(arguments)
@@ -172,8 +166,26 @@ def _named(arguments: Any) -> list[tuple[str, str, Any]]:
 
 
 def _effect(tool: str, named: list[tuple[str, str, Any]]) -> Effect:
-    shown = (shortened(_plain(value, _DEEPEST, folds=False), LONGEST_KEPT) for *_, value in named)
-    return Effect(tool, tuple((name, key) for name, key, _ in named), tuple(map(_encodable, shown)))
+    return Effect(tool, tuple((name, key) for name, key, _ in named), tuple(_kept(value) for *_, value in named))
+
+
+def _kept(value: Any) -> Kept:
+    text = _encodable(_plain(value, _DEEPEST, folds=False))
+    if len(text) <= LONGEST_KEPT_PARTS and isinstance(parts := _parts(value, _DEEPEST), (dict, list)):
+        return parts
+    return shortened(text, LONGEST_KEPT)
+
+
+def _parts(value: Any, depth: int) -> Kept:
+    value = _decoded(value)
+    if depth and isinstance(value, Mapping):
+        filled = [(_encodable(str(key).casefold()), each) for key, each in value.items() if not _empty(each)]
+        parts = {key: _parts(each, depth - 1) for key, each in filled}
+        # Two names that differ in case alone are two fields: such an object stays a text.
+        return parts if len(parts) == len(filled) else _encodable(_plain(value, depth, folds=False))
+    if depth and isinstance(value, (list, tuple)):
+        return [_parts(each, depth - 1) for each in value]
+    return _encodable(_plain(value, depth, folds=False))
 
 
 def _decoded(value: Any) -> Any:

@@ -10,7 +10,8 @@ from typing import Literal
 from msgspec import Struct
 
 from agentunit.engine.suspects.answers import AnswerSignature
-from agentunit.engine.suspects.effects import QUOTE, Effect, differing_arguments, differing_values, tool_words
+from agentunit.engine.suspects.differences import differing_values
+from agentunit.engine.suspects.effects import QUOTE, Effect, differing_arguments, tool_words
 from agentunit.engine.suspects.signatures import RunSignature, Signatures
 from agentunit.formulas.text import shortened
 
@@ -198,33 +199,43 @@ def _arguments(
                 text = f"also called `{effect}`{more}; {others} of {n} peers did not"
                 yield Evidence("other arguments", text, f"{tool} more often", others, n)
                 continue
-            text = f"called `{effect}`; {others} of {n} peers called `{tool_words(tool)}` otherwise or not at all"
+            text = f"{others} of {n} peers called `{tool_words(tool)}` otherwise or not at all"
             theirs = [effects[each] for each in sorted(n_with) if effects.tool(each) == tool and each != number]
-            yield Evidence("other arguments", text, _about(effect, theirs), others, n)
+            nearest = min(theirs, key=lambda each: len(differing_arguments(each, effect)), default=None)
+            if nearest is None:
+                yield Evidence("other arguments", f"called `{effect}`; {text}", f"{tool} otherwise", others, n)
+                continue
+            names, said = _differences(effect, nearest)
+            yield Evidence("other arguments", f"{text}, such as with {said}", f"{tool} with other {names}", others, n)
 
 
 def _other_arguments(own: Effect, other: Effect, count: int, n: int) -> Evidence:
+    names, said = _differences(own, other)
+    text = f"{count} of {n} peers called `{tool_words(own.tool)}` with {said}"
+    return Evidence("other arguments", text, f"{own.tool} with other {names}", count, n)
+
+
+def _differences(own: Effect, other: Effect) -> tuple[str, str]:
+    """The first arguments in which two calls differ: their names, and what each call has in them."""
     names = differing_arguments(own, other)
     said = "; ".join(_difference(name, own, other) for name in names[:_NAMED_ARGUMENTS])
     more = f"; {len(names) - _NAMED_ARGUMENTS} more differ" if len(names) > _NAMED_ARGUMENTS else ""
-    text = f"{count} of {n} peers called `{tool_words(own.tool)}` with {said}{more}"
-    return Evidence("other arguments", text, f"{own.tool} with other {', '.join(names[:_NAMED_ARGUMENTS])}", count, n)
-
-
-def _about(effect: Effect, others: Sequence[Effect]) -> str:
-    """What a call without a majority against it is about: the arguments in which it differs from the nearest one."""
-    nearest = min(others, key=lambda each: len(differing_arguments(each, effect)), default=None)
-    names = [] if nearest is None else differing_arguments(effect, nearest)
-    return f"{effect.tool} with other {', '.join(names[:_NAMED_ARGUMENTS])}" if names else f"{effect.tool} otherwise"
+    return ", ".join(names[:_NAMED_ARGUMENTS]), said + more
 
 
 def _difference(name: str, own: Effect, other: Effect) -> str:
     mine, theirs = (
-        "none" if each is None else f"`{each.replace('`', QUOTE)}`" for each in differing_values(own, other, name)
+        each if not each else f"`{each.replace('`', QUOTE)}`" for each in differing_values(own, other, name)
     )
     shown = shortened(name, _LONGEST_ANSWER).replace("`", QUOTE) or "argument"
-    # Of very long values only the beginning is kept.
-    return f"other {shown}" if mine.casefold() == theirs.casefold() else f"{shown} {theirs}, this one {mine}"
+    if mine == theirs or (mine and theirs and mine.casefold() == theirs.casefold()):
+        # Of very long values only the beginning is kept.
+        return f"other {shown}"
+    if mine == "":
+        return f"{theirs} in {shown}, this one without it"
+    if theirs == "":
+        return f"no {mine} in {shown}, this one with it"
+    return f"{shown} {theirs or 'none'}, this one {mine or 'none'}"
 
 
 def _answers(run: RunSignature, peers: Sequence[RunSignature], difference: AnswerDifference) -> Iterable[Evidence]:

@@ -82,7 +82,10 @@ class Unranked(Struct, frozen=True):
 
 
 class SuspectReport(Struct, frozen=True):
-    """What was found: ``runs`` in the order of their ranks; ``n_tasks`` counts those with enough runs."""
+    """What was found: ``runs`` in the order of their ranks; ``n_tasks`` counts those with enough runs.
+
+    ``n_with_task_field`` counts the runs that have ``task_field``, where the user names one.
+    """
 
     n_runs: int
     n_tasks: int
@@ -91,6 +94,8 @@ class SuspectReport(Struct, frozen=True):
     tools: list[ToolMark]
     task_by: dict[str, int]
     slice_counts: dict[str, int]
+    task_field: str | None = None
+    n_with_task_field: int | None = None
 
     @property
     def suspects(self) -> list[Suspect]:
@@ -127,7 +132,7 @@ def rank_runs(
     unranked: dict[str, list[int]] = {}
     n_tasks = 0
     by: Counter[str] = Counter()
-    for task in group_tasks(signatures.keys, by_field=signatures.task_field is not None, alike=alike):
+    for task in group_tasks(signatures.keys, alike=alike):
         witnesses = _witnesses(task.runs, signatures.runs)
         ended_well = set(witnesses)
         ranked: list[int] = []
@@ -195,7 +200,18 @@ def rank_runs(
     ]
     counts = Counter(number for run in signatures.runs for number in run.slices)
     slices = {"=".join(signatures.slices[number]): count for number, count in counts.items()}
-    return SuspectReport(len(signatures.runs), n_tasks, suspects, left_out, signatures.marks.all(), dict(by), slices)
+    field = signatures.task_field
+    return SuspectReport(
+        len(signatures.runs),
+        n_tasks,
+        suspects,
+        left_out,
+        signatures.marks.all(),
+        dict(by),
+        slices,
+        field,
+        None if field is None else sum(each.by_field for each in signatures.keys),
+    )
 
 
 def _witnesses(runs: Sequence[int], signatures: Sequence[RunSignature]) -> list[int]:

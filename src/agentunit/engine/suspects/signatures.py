@@ -12,6 +12,7 @@ from msgspec import Struct
 from agentunit.core.outcome import Outcome
 from agentunit.core.records import Record
 from agentunit.core.trace import tool_status
+from agentunit.engine.case_fields import other_fields
 from agentunit.engine.suspects.answers import AnswerSignature, answer_signature
 from agentunit.engine.suspects.effects import EffectTable
 from agentunit.engine.suspects.tasks import TASK_FIELDS, TaskKeys, task_keys
@@ -29,6 +30,8 @@ OTHER_TOOLS = "(one of many other tools)"
 MOST_QUESTIONS_KEPT = 20_000
 MOST_FIELDS = 8
 MOST_VALUES = 50
+MOST_OTHER_FIELDS = 200
+"""So many fields of records that lack the one that the user names are known."""
 FEWEST_ROUNDS = 3
 """A call or a few that come again that often in a row are a loop."""
 
@@ -85,6 +88,7 @@ class Signatures:
         self.runs: list[RunSignature] = []
         self.keys: list[TaskKeys] = []
         self.task_field = task_field
+        self.other_fields: dict[str, None] = {}
         self.effects = EffectTable()
         self.tools: list[str] = []
         self.slices: list[tuple[str, str]] = []
@@ -128,6 +132,8 @@ class Signatures:
         outcome = item.outcome
         error = outcome.error if isinstance(outcome, Outcome) and isinstance(outcome.error, str) else None
         keys = task_keys(record.case, self.task_field)
+        if self.task_field is not None and not keys.by_field and len(self.other_fields) < MOST_OTHER_FIELDS:
+            self.other_fields.update(dict.fromkeys(other_fields(record.case.metadata)))
         if keys.question is not None:
             # Only a comparison in meaning reads them again.
             kept = self._keeps_questions and self._n_questions < MOST_QUESTIONS_KEPT

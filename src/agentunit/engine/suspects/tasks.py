@@ -36,6 +36,7 @@ class TaskKeys(NamedTuple):
     by_question: bytes | None
     is_named: bool
     question: str | None
+    by_field: bool = False
 
 
 def task_keys(case: DatasetCase, field: str | None = None) -> TaskKeys:
@@ -49,7 +50,7 @@ def task_keys(case: DatasetCase, field: str | None = None) -> TaskKeys:
     if field is not None:
         values = field_values(metadata, field)
         if values:
-            return TaskKeys(_digest("field", *values), None, True, None)
+            return TaskKeys(_digest("field", *values), None, True, None, by_field=True)
     named = next((metadata[name] for name in TASK_FIELDS if metadata.get(name) not in (None, "")), None)
     parts = [str(metadata.get(name) or "") for name in TASK_PARTS]
     identity = str(case.id if named is None else named)
@@ -74,7 +75,7 @@ class Task(NamedTuple):
 
 
 def group_tasks(
-    keys: Sequence[TaskKeys], *, by_field: bool = False, alike: Callable[[list[str]], list[list[int]]] | None = None
+    keys: Sequence[TaskKeys], *, alike: Callable[[list[str]], list[list[int]]] | None = None
 ) -> Iterator[Task]:
     """The runs of each task. Those without another of the same id are matched by their questions.
 
@@ -89,7 +90,7 @@ def group_tasks(
     named_tasks = Counter(keys[places[0]].is_named and len(places) > 1 for places in by_id.values())[True]
     for places in by_id.values():
         if len(places) > 1 or (named_tasks and keys[places[0]].is_named):
-            yield Task("field" if by_field else "id", places)
+            yield Task("field" if keys[places[0]].by_field else "id", places)
             continue
         question = keys[places[0]].by_question
         if question is None:
