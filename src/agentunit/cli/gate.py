@@ -8,7 +8,7 @@ import click
 
 from agentunit.cli.compare import compare_as_asked, comparison_options, unsure_option
 from agentunit.cli.options import json_option, show_personal_data_option, store_option
-from agentunit.cli.references import load_run, next_command
+from agentunit.cli.references import how_to_complete, load_run, next_command
 from agentunit.cli.streams import remember_exit_code
 from agentunit.cli.taken_in import run_or_traces
 from agentunit.engine.decision import Unsure, count_unsure, decide_run, stored_min_coverage
@@ -101,8 +101,11 @@ def gate(
     if min_coverage is None:
         min_coverage = stored_min_coverage(run.header.settings)
     comparison = None
+    runs = {reference: run}
     if baseline is not None:
-        old = load_run(run_or_traces(baseline, store_path, expressions), store_path)
+        baseline = run_or_traces(baseline, store_path, expressions)
+        old = load_run(baseline, store_path)
+        runs = {baseline: old, **runs}
         comparison = compare_as_asked(run, old, names, margins, alpha, on=on, gates=gates, min_coverage=min_coverage)
     decision = decide_run(run, gates, comparison, min_coverage=min_coverage, max_errors=max_errors)
     decision = Mask(show_all=show_personal_data).decision(count_unsure(decision, unsure))
@@ -112,7 +115,8 @@ def gate(
         click.echo(printable_json({**facts, **decision_as_data(decision)}))
     else:
         console = Terminal()
-        print_verdict(decision, console, next_command(reference, run, decision))
+        steps = how_to_complete(runs, store_path) or [next_command(reference, run, decision)]
+        print_verdict(decision, console, *steps)
     if decision.exit_code:
         raise click.exceptions.Exit(decision.exit_code)
 
