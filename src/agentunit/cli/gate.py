@@ -13,7 +13,7 @@ from agentunit.cli.streams import remember_exit_code
 from agentunit.cli.taken_in import run_or_traces
 from agentunit.engine.decision import Unsure, count_unsure, decide_run, stored_min_coverage
 from agentunit.engine.gate_expressions import Gate, GateError, parse_gate
-from agentunit.engine.gates import DEFAULT_MIN_COVERAGE, refuse_unknown_names
+from agentunit.engine.gates import DEFAULT_MIN_COVERAGE, refuse_slips
 from agentunit.engine.scored_run import ScoredRun
 from agentunit.reports.console import Terminal
 from agentunit.reports.decision_console import print_verdict
@@ -127,7 +127,7 @@ def gates_for(run: ScoredRun, expressions: Sequence[str]) -> list[Gate]:
     try:
         if expressions or not isinstance(stored, (list, tuple)):
             named = [parse_gate(each) for each in expressions]
-            refuse_unknown_names(run, named)
+            refuse_slips(run, named)
             return named
         return [parse_gate(each) for each in stored]
     except GateError as error:

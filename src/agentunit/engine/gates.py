@@ -94,10 +94,10 @@ def _with_evidence(verdict: GateVerdict, shown: SequentialAnswer | None) -> Gate
     return replace(verdict, reason=reason)
 
 
-def refuse_unknown_names(run: ScoredRun, gates: Iterable[Gate]) -> None:
-    """Raise at the first gate that names a metric or backend that the run does not have: a slip is not a verdict.
+def refuse_slips(run: ScoredRun, gates: Iterable[Gate]) -> None:
+    """Raise at the first gate with a metric or backend that the run does not have, or a threshold that no value has.
 
-    A run that was stopped before anything was scored has no names yet: its gates are errors, not slips.
+    A slip is not a verdict. A run that was stopped before anything was scored has no names yet: its gates are errors.
     """
     if is_unfinished(run) and not run.metrics:
         return
@@ -112,6 +112,31 @@ def refuse_unknown_names(run: ScoredRun, gates: Iterable[Gate]) -> None:
         if gate.backend is not None and gate.backend not in backends:
             known = nearest_name(gate.backend, backends)
             raise GateError(f"gate {str(gate)!r}: {gate.metric} was not scored by {gate.backend!r}; {known}")
+        refuse_impossible(gate, run.info(gate.metric))
+
+
+def refuse_impossible(gate: Gate, info: MetricInfo) -> None:
+    """Raise where a metric's range is known and the threshold is outside of it: no value or every value would meet it.
+
+    The end of a range is allowed: ``contains >= 0`` asks that there are scores.
+    """
+    low, high = info.range
+    if gate.aggregate.startswith("pass"):
+        low, high = 0.0, 1.0
+    if low is None or high is None or gate.aggregate in ("sum", LABELED):
+        return
+    threshold = gate.threshold
+    unreachable = (gate.operator == ">" and threshold == high) or (gate.operator == "<" and threshold == low)
+    if low <= threshold <= high and not unreachable:
+        return
+    meant = None
+    if unreachable:
+        meant = replace(gate, operator=f"{gate.operator}=")
+    elif (low, high) == (0.0, 1.0) and 1.0 < threshold <= 100.0:
+        meant = replace(gate, threshold=threshold / 100.0)
+    hint = f"; did you mean {str(meant)!r}?" if meant else ""
+    subject = gate.metric if gate.aggregate == "mean" else f"{gate.metric} {gate.aggregate}"
+    raise GateError(f"gate {str(gate)!r}: values of {subject} lie between {low:g} and {high:g}{hint}")
 
 
 def _evaluate(run: ScoredRun, gate: Gate, min_coverage: float) -> GateVerdict:
