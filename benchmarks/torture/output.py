@@ -78,7 +78,7 @@ suite = Suite(
     ],
     agent=agent,
     metrics=["exact_match", "contains", "faithfulness", "tool_success", "pii_leakage", "data_minimization"],
-    gates=["exact_match >= 2", "contains all == 1"],
+    gates=["exact_match <= 0.5", "contains all == 1"],
 )
 """
 

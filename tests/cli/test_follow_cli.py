@@ -120,7 +120,12 @@ def test_once_tells_by_its_exit_code_that_something_got_worse(folder):
     assert "ALERT: tool_success [trace] fell from 1.00 to 0.00 since 2023-11-19 02:13 UTC" in found.output.replace(
         "\n", " "
     )
-    assert score("--once").exit_code == 0  # that was told
+    assert "last alert" not in found.output
+    again = score("--once")
+    assert again.exit_code == 0  # that was told
+    assert "baseline learned again since): tool_success [trace] fell from 1.00 to 0.00" in again.output.replace(
+        "\n", " "
+    )
 
 
 def test_once_counts_what_cannot_be_read(folder):

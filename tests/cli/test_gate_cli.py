@@ -107,7 +107,7 @@ def test_errors_beyond_the_allowance():
     result = invoke(gate, "last", "--max-errors", 2)
     assert result.exit_code == 3
     assert "ERRORS: failed cases and scores: 3, allowed: 2" in result.output
-    assert invoke(gate, "last", "--max-errors", 0, "-g", "tool_success > 1").exit_code == 1
+    assert invoke(gate, "last", "--max-errors", 0, "-g", "tool_success <= 0.5").exit_code == 1
 
 
 def test_coverage_of_the_run_or_of_the_command_line():
@@ -433,3 +433,26 @@ def test_export_prints_the_verdict_that_it_writes():
         assert (result.exit_code, result.stderr) == (0, "FAIL: tool_success all == 1 in q0\n"), target
     assert invoke(export, "last", "--to", "-", "-f", "markdown").stderr == "FAIL: tool_success all == 1 in q0\n"
     assert invoke(export, "last", "--to", "scores.csv").stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("expression", "hint"),
+    [
+        ("tool_success >= 90", "; did you mean 'tool_success >= 0.9'?"),
+        ("tool_success all == 100", "; did you mean 'tool_success all == 1'?"),
+        ("tool_success p95 <= 90", "; did you mean 'tool_success p95 <= 0.9'?"),
+        ("tool_success > 1", "; did you mean 'tool_success >= 1'?"),
+        ("tool_success <= -1", ""),
+    ],
+)
+def test_a_threshold_outside_of_the_metrics_range_is_refused(expression, hint):
+    make_run("main", PERFECT)
+    result = invoke(gate, "last", "--gate", expression)
+    assert result.exit_code == 2
+    assert f"lie between 0 and 1{hint}" in result.output
+
+
+@pytest.mark.parametrize("expression", ["tool_success >= 0", "tool_success sum >= 80", "mine >= -5", "mine <= 90"])
+def test_a_threshold_is_refused_only_where_the_range_is_known_and_closed(expression):
+    make_run("main", {**PERFECT, "mine": [1.0] * 80})
+    assert invoke(gate, "last", "--gate", expression).exit_code == 0

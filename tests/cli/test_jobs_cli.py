@@ -125,7 +125,16 @@ def test_resuming_needs_a_place(invoke):
     records("runs.jsonl")
     result = invoke("score", "runs.jsonl", "--jobs", "2", "--resume")
     assert result.exit_code == 2
-    assert "--jobs and --out FILE (no URL), or --engine" in result.stderr
+    assert "--jobs and --out FILE (no URL), or with --engine" in result.stderr
+    alone = invoke("score", "runs.jsonl", "--out", "mine.jsonl", "--resume")
+    assert alone.exit_code == 2
+    assert "'agentunit score runs.jsonl --jobs auto --out mine.jsonl'" in alone.stderr
+
+
+def test_resuming_what_is_read_in_order_says_that_it_starts_over(invoke):
+    records("runs.jsonl")
+    result = invoke("score", "runs.jsonl", "-m", "privacy_budget", "--jobs", "2", "--out", "scores.jsonl", "--resume")
+    assert "note: --resume: this process reads all records in order, and starts over" in result.stderr
 
 
 @pytest.mark.parametrize("out", ["scores.jsonl", "scores.parquet", "memory://scores.jsonl"])

@@ -163,7 +163,7 @@ def test_a_suite_is_run_and_its_verdict_is_an_output(job: Job) -> None:
 
 @pytest.mark.parametrize(
     ("gates", "code"),
-    [("tool_success[trace] >= 0.5 coverage 0.5\n\ncontains >= 0.1 coverage 0.5\n", "0"), ("contains >= 1.01", "1")],
+    [("tool_success[trace] >= 0.5 coverage 0.5\n\ncontains >= 0.1 coverage 0.5\n", "0"), ("contains <= 0.05", "1")],
 )
 def test_traces_are_scored_and_decided_on(job: Job, gates: str, code: str) -> None:
     records = list(demo_records())[:12]

@@ -38,10 +38,16 @@ def test_long_work_shows_rate_time_left_and_errors():
     assert terminal.getvalue().endswith("\r\x1b[K")
 
 
+def test_an_input_that_was_read_whole_says_nothing_about_what_is_left():
+    log = io.StringIO()
+    list(Progress("cases", fraction=lambda: 1.0, stream=log, now=ticking(11.0)).watch(range(1)))
+    assert log.getvalue() == "1 case · 0.09/s\n"
+
+
 def test_a_log_gets_a_line_every_ten_seconds():
     log = io.StringIO()
     assert list(Progress("cases", stream=log, now=ticking(4.0)).watch(range(6))) == list(range(6))
-    assert log.getvalue() == "3 cases · 0/s\n6 cases · 0/s\n"
+    assert log.getvalue() == "3 cases · 0.2/s\n6 cases · 0.2/s\n"
 
 
 def test_short_work_leaves_nothing_in_a_log():

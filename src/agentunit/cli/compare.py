@@ -12,7 +12,7 @@ import click
 from agentunit.cli.judge_options import JudgeChoice, judge_settings_options
 from agentunit.cli.options import all_rows_option, by_option, json_option, show_personal_data_option, store_option
 from agentunit.cli.pairwise import JudgedPairs, ask_about_pairs, pairwise_option
-from agentunit.cli.references import load_run, next_command, sliced_as_asked
+from agentunit.cli.references import how_to_complete, load_run, next_command, sliced_as_asked
 from agentunit.cli.streams import remember_exit_code
 from agentunit.cli.taken_in import run_or_traces
 from agentunit.engine.compare import DEFAULT_ALPHA, compare_runs
@@ -149,7 +149,9 @@ def compare(
         infos = {row.metric: run.info(row.metric) for row in table.rows}
         print_slices(table, infos, Terminal(), all_rows=all_rows, run=label if len(new) > 1 else None)
     if len(new) == 1:
-        print_verdict(decisions[0], Terminal(), next_command(references[1], new[0], decisions[0]), all_rows=all_rows)
+        steps = how_to_complete(dict(zip(references, (old, *new), strict=True)), store_path)
+        steps = steps or [next_command(references[1], new[0], decisions[0])]
+        print_verdict(decisions[0], Terminal(), *steps, all_rows=all_rows)
     else:
         print_several(decisions, labels, base, Terminal(), _report_of(references), all_rows=all_rows)
     _leave(exit_code)

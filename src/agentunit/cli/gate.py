@@ -8,12 +8,12 @@ import click
 
 from agentunit.cli.compare import compare_as_asked, comparison_options, unsure_option
 from agentunit.cli.options import json_option, show_personal_data_option, store_option
-from agentunit.cli.references import load_run, next_command
+from agentunit.cli.references import how_to_complete, load_run, next_command
 from agentunit.cli.streams import remember_exit_code
 from agentunit.cli.taken_in import run_or_traces
 from agentunit.engine.decision import Unsure, count_unsure, decide_run, stored_min_coverage
 from agentunit.engine.gate_expressions import Gate, GateError, parse_gate
-from agentunit.engine.gates import DEFAULT_MIN_COVERAGE, refuse_unknown_names
+from agentunit.engine.gates import DEFAULT_MIN_COVERAGE, refuse_slips
 from agentunit.engine.scored_run import ScoredRun
 from agentunit.reports.console import Terminal
 from agentunit.reports.decision_console import print_verdict
@@ -101,8 +101,11 @@ def gate(
     if min_coverage is None:
         min_coverage = stored_min_coverage(run.header.settings)
     comparison = None
+    runs = {reference: run}
     if baseline is not None:
-        old = load_run(run_or_traces(baseline, store_path, expressions), store_path)
+        baseline = run_or_traces(baseline, store_path, expressions)
+        old = load_run(baseline, store_path)
+        runs = {baseline: old, **runs}
         comparison = compare_as_asked(run, old, names, margins, alpha, on=on, gates=gates, min_coverage=min_coverage)
     decision = decide_run(run, gates, comparison, min_coverage=min_coverage, max_errors=max_errors)
     decision = Mask(show_all=show_personal_data).decision(count_unsure(decision, unsure))
@@ -112,7 +115,8 @@ def gate(
         click.echo(printable_json({**facts, **decision_as_data(decision)}))
     else:
         console = Terminal()
-        print_verdict(decision, console, next_command(reference, run, decision))
+        steps = how_to_complete(runs, store_path) or [next_command(reference, run, decision)]
+        print_verdict(decision, console, *steps)
     if decision.exit_code:
         raise click.exceptions.Exit(decision.exit_code)
 
@@ -123,7 +127,7 @@ def gates_for(run: ScoredRun, expressions: Sequence[str]) -> list[Gate]:
     try:
         if expressions or not isinstance(stored, (list, tuple)):
             named = [parse_gate(each) for each in expressions]
-            refuse_unknown_names(run, named)
+            refuse_slips(run, named)
             return named
         return [parse_gate(each) for each in stored]
     except GateError as error:

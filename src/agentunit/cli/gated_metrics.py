@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from agentunit.engine.gate_expressions import Gate, GateError
+from agentunit.engine.gates import refuse_impossible
 from agentunit.metrics.base import describe
 from agentunit.metrics.registry import resolve_metrics
 from agentunit.reports.json_report import known_backends
@@ -23,4 +24,5 @@ def gated_metric(gate: Gate, metric: Any = None) -> Any:
     near = [] if gate.backend is None or gate.backend in known else get_close_matches(gate.backend, known, n=1)
     if near:
         raise GateError(f"gate {str(gate)!r}: {gate.metric} has no backend {gate.backend!r}; did you mean {near[0]!r}?")
+    refuse_impossible(gate, describe(metric))
     return metric

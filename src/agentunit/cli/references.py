@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from typing import Any
@@ -20,8 +20,9 @@ from agentunit.engine.decision import Decision
 from agentunit.engine.gate_expressions import GateError
 from agentunit.engine.scored_run import ScoredRun, find_scored_run, run_from_file
 from agentunit.engine.slices import SliceTable
+from agentunit.engine.unfinished import is_unfinished, n_with_scores
 from agentunit.reports.printable import printable_line, show_command
-from agentunit.reports.reported_run import ReportedRun, open_run, open_run_file
+from agentunit.reports.reported_run import ReportedRun, how_to_resume, open_run, open_run_file, store_arguments
 from agentunit.reports.reporters import ReportError
 from agentunit.store.opening import may_exist
 from agentunit.store.portable import is_portable
@@ -159,6 +160,20 @@ def unknown_case(run: str, case_id: str, known: Sequence[str]) -> InputFailure:
     near += [each for each in known if case_id.casefold() in each.casefold()]
     hint = f"; did you mean {printable_line(near[0])!r}?" if near else ""
     return InputFailure(f"run {run} has no case {case_id!r}{hint}")
+
+
+def how_to_complete(runs: Mapping[str, ScoredRun], store_path: str) -> list[str]:
+    """The commands that run or score what runs of the store still lack, by what they were called."""
+    commands = []
+    for reference, run in runs.items():
+        if is_file(reference):
+            continue
+        resume = how_to_resume(run.header, store_path)
+        if resume is not None:
+            commands.append(resume)
+        elif n_with_scores(run) < run.n_records and not is_unfinished(run):
+            commands.append(shlex.join(["agentunit", "score", run.header.id, *store_arguments(store_path)]))
+    return list(dict.fromkeys(commands))
 
 
 def next_command(reference: str, run: ScoredRun, decision: Decision) -> str:

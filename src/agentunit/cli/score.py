@@ -246,8 +246,13 @@ def score(
         or out in (None, STDIN)
         or (engine is None and out is not None and unfinished_path(out) == out)
     ):
+        target = out if out is not None and unfinished_path(out) != out else "scores.jsonl"
+        named = ["FILE" if each == STDIN else each for each in files]
+        begun = shlex.join(["agentunit", "score", *named, "--jobs", "auto", "--out", target])
         raise click.UsageError(
-            "--resume continues a run that had --jobs and --out FILE (no URL), or --engine and --out: repeat them"
+            "--resume continues a job that was begun with --jobs and --out FILE (no URL), or with --engine and --out; "
+            f"any other starts over. Begin with '{begun}' (and your other options): after a stop, the same "
+            "command with --resume continues"
         )
     refuse_overwriting_inputs(files, out, errors_file)
     check_output(out)
@@ -266,6 +271,8 @@ def score(
         work: OneProcess | SeveralProcesses
         judged = judged_metrics(metrics)
         if works_here(files, metrics, group_by, judged, jobs=jobs, engine=engine):
+            if resume:
+                click.echo("note: --resume: this process reads all records in order, and starts over", err=True)
             records, n_cases = _records(source, errors_stream), None
             if judged:
                 records, n_cases = _asked_about(records, source, metrics, choice)

@@ -26,6 +26,7 @@ from agentunit.engine.paired_scores import (
 from agentunit.engine.paired_tests import ComparisonSettings, Measured, measure, with_verdicts
 from agentunit.engine.rescoring import rescore_baseline
 from agentunit.engine.scored_run import ScoredRun, sequential_answers
+from agentunit.engine.unfinished import is_unfinished, n_with_scores, planned_cases, what_is_missing
 from agentunit.metrics.base import MetricInfo
 from agentunit.metrics.trust import describe_trust
 
@@ -81,6 +82,7 @@ def compare_runs(
     check_names("margin", margin if isinstance(margin, Mapping) else (), known)
     compared_names = [name for name in names if wanted_backends(name, metrics) is not None]
     before = baseline
+    missing = tuple(what_is_missing(run) for run in (baseline, candidate))
     baseline, rescored, refused = rescore_baseline(candidate, baseline, compared_names)
     aside = set_aside(candidate)
     n_set_aside = len(aside & (case_ids(candidate) | case_ids(baseline)))
@@ -118,7 +120,13 @@ def compare_runs(
     differences, standings, tools, not_compared = case_differences(candidate, baseline, shared, counted_scores)
     fingerprints = {run.header.settings.get("dataset_fingerprint") for run in (baseline, candidate)} - {None}
     baseline_label, candidate_label = labels or labels_of([baseline.header, candidate.header])
-    too_few = _too_few_shared(len(shared), len(baseline_cases), settings)
+    incomplete = tuple(
+        f"{label} {what}" for label, what in zip((baseline_label, candidate_label), missing, strict=True) if what
+    )
+    n_planned = planned_cases(baseline) if is_unfinished(baseline) else 0
+    too_few = _too_few_shared(len(shared), max(len(baseline_cases), n_planned), settings)
+    too_few = too_few or _too_few_scored(candidate, baseline, settings)
+    too_few = "; ".join([too_few, *incomplete]) if too_few else None
     comparison = Comparison(
         baseline=baseline.header.id,
         candidate=candidate.header.id,
@@ -132,6 +140,7 @@ def compare_runs(
         ),
         note="; ".join(
             [
+                *incomplete,
                 *(["the datasets differ: cases of the same id may not be the same case"] * (len(fingerprints) > 1)),
                 *_rescored_note(rescored, before, baseline),
                 *([not_compared] if not_compared else []),
@@ -150,6 +159,7 @@ def compare_runs(
         candidate_label=candidate_label,
         n_set_aside=n_set_aside,
         is_clustered=clusters is not None,
+        incomplete=incomplete,
     )
     widths = [*(_width(each) for each in found), *[None] * (len(comparison.metrics) - len(found))]
     return replace(comparison, sentence=describe_result(comparison, widths))
@@ -266,6 +276,14 @@ def _too_few_shared(n_paired: int, n_baseline: int, settings: ComparisonSettings
     if n_paired >= settings.min_coverage * n_baseline - 1e-9:
         return None
     return f"only {n_paired} of {n_baseline} cases are in both runs, {settings.min_coverage:.0%} are needed"
+
+
+def _too_few_scored(candidate: ScoredRun, baseline: ScoredRun, settings: ComparisonSettings) -> str | None:
+    """That scoring did not come to the end: the cases it did not come to may be those that went wrong."""
+    for run in (baseline, candidate):
+        if n_with_scores(run) < settings.min_coverage * len(run.records) - 1e-9:
+            return f"too few of the recorded cases were scored, {settings.min_coverage:.0%} are needed"
+    return None
 
 
 def _compare_metric(

@@ -196,8 +196,8 @@ class Comparison:
     so many cases that fail in every repeat now and passed in every one before, if nothing had changed. ``tested_by``
     says why the gated metrics are those, ``sentence`` what they show. ``n_set_aside`` known failures are not among
     the cases. ``is_clustered``: intervals and tests are over clusters of cases. ``pairwise`` is what a judge chose who
-    saw both answers of each case. ``baseline`` and ``candidate`` are ids; ``baseline_label`` and ``candidate_label``
-    are for people.
+    saw both answers of each case. ``incomplete`` says what a run lacks that was stopped or not scored. ``baseline`` and
+    ``candidate`` are ids; ``baseline_label`` and ``candidate_label`` are for people.
     """
 
     baseline: str
@@ -220,6 +220,7 @@ class Comparison:
     n_set_aside: int = 0
     is_clustered: bool = False
     pairwise: Pairwise | None = None
+    incomplete: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for side in ("baseline", "candidate"):
@@ -235,6 +236,11 @@ class Comparison:
         """Whether the runs have the same cases, and none of them has another answer or another counted score."""
         alone = self.n_only_baseline or self.n_only_candidate
         return not alone and 0 < self.n_paired == self.n_by_kind.get("unchanged")
+
+    @property
+    def has_scores(self) -> bool:
+        """Whether at least one metric has values in both runs that were held against each other."""
+        return any(each.verdict != "not compared" for each in self.metrics)
 
     @property
     def tested(self) -> list[str]:

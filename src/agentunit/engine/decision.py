@@ -18,6 +18,7 @@ from agentunit.engine.gates import DEFAULT_MIN_COVERAGE, GateVerdict, evaluate_g
 from agentunit.engine.known_failures import KnownFailure, counted_part, known_failures
 from agentunit.engine.scored_run import ScoredRun
 from agentunit.engine.stored_rows import n_errors_of
+from agentunit.engine.unfinished import HOW_TO_GO_ON
 
 EXIT_PASS, EXIT_FAILED, EXIT_USAGE, EXIT_ERRORS, EXIT_CANNOT_TELL = 0, 1, 2, 3, 4
 _VERDICTS: dict[int, RunVerdict] = {
@@ -388,6 +389,10 @@ def _comparison_reasons(comparison: Comparison | None) -> Iterable[Reason]:
     for each in comparison.undecided:
         facts = (names[id(each)], each.reason)
         yield Reason("undecided", EXIT_CANNOT_TELL, *facts, metric=each.metric, backend=each.backend)
+    if not comparison.has_scores and (comparison.incomplete or not comparison.undecided):
+        why = "; ".join([*comparison.incomplete, HOW_TO_GO_ON]) if comparison.incomplete else "no value is in both runs"
+        yield Reason("undecided", EXIT_CANNOT_TELL, "comparison", f"no metric can be compared: {why}")
+        return
     scores_changed = any(each.unit == "score" and (each.got_worse or each.got_better) for each in comparison.metrics)
     if not comparison.tested and (scores_changed or not comparison.is_unchanged):
         text = "no metric counts for the decision; --on names some"

@@ -161,6 +161,8 @@ def describe_result(comparison: Comparison, widths: Sequence[float | None]) -> s
         for label, each, width in zip(comparison.labels, comparison.metrics, widths, strict=True)
         if each.gated and each.p_adjusted is not None
     ]
+    if not comparison.has_scores:
+        return f"{cases}: no score was compared."
     if comparison.is_unchanged and all(each.verdict == "no change" for _, each, _ in tested):
         return f"{cases}: no change."
     lost = [each for each in tested if each[1].verdict == "regression"]

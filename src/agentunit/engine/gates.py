@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from math import ceil, floor, fsum, inf
+from math import floor, fsum, inf
 from typing import Literal
 
 from msgspec import structs
@@ -17,6 +17,7 @@ from agentunit.engine.known_failures import counted_part
 from agentunit.engine.labeled_rates import labeled_sample, labeled_summary
 from agentunit.engine.margins import are_shares, possible_range
 from agentunit.engine.scored_run import Clusters, ScoredRun, SequentialAnswer, sequential_answers
+from agentunit.engine.unfinished import HOW_TO_GO_ON, is_unfinished, planned_cases, what_is_missing
 from agentunit.formulas.repeats import pass_at_k, pass_hat_k
 from agentunit.formulas.running import ClusterTotals
 from agentunit.formulas.statistics import Interval, mean_interval, quantile, wilson_interval
@@ -93,17 +94,49 @@ def _with_evidence(verdict: GateVerdict, shown: SequentialAnswer | None) -> Gate
     return replace(verdict, reason=reason)
 
 
-def refuse_unknown_names(run: ScoredRun, gates: Iterable[Gate]) -> None:
-    """Raise at the first gate that names a metric or backend that the run does not have: a slip is not a verdict."""
+def refuse_slips(run: ScoredRun, gates: Iterable[Gate]) -> None:
+    """Raise at the first gate with a metric or backend that the run does not have, or a threshold that no value has.
+
+    A slip is not a verdict. A run that was stopped before anything was scored has no names yet: its gates are errors.
+    """
+    if is_unfinished(run) and not run.metrics:
+        return
     for gate in gates:
         rows = run.rows_of(gate.metric)
         if rows is None:
             known = nearest_name(gate.metric, run.metrics)
+            if not run.metrics:
+                known = f"it has no scores at all: 'agentunit score {run.header.id} --metrics {gate.metric}'"
             raise GateError(f"gate {str(gate)!r}: run {run.header.label} has no scores of {gate.metric!r}; {known}")
         backends = dict.fromkeys(row.backend for row in rows)
         if gate.backend is not None and gate.backend not in backends:
             known = nearest_name(gate.backend, backends)
             raise GateError(f"gate {str(gate)!r}: {gate.metric} was not scored by {gate.backend!r}; {known}")
+        refuse_impossible(gate, run.info(gate.metric))
+
+
+def refuse_impossible(gate: Gate, info: MetricInfo) -> None:
+    """Raise where a metric's range is known and the threshold is outside of it: no value or every value would meet it.
+
+    The end of a range is allowed: ``contains >= 0`` asks that there are scores.
+    """
+    low, high = info.range
+    if gate.aggregate.startswith("pass"):
+        low, high = 0.0, 1.0
+    if low is None or high is None or gate.aggregate in ("sum", LABELED):
+        return
+    threshold = gate.threshold
+    unreachable = (gate.operator == ">" and threshold == high) or (gate.operator == "<" and threshold == low)
+    if low <= threshold <= high and not unreachable:
+        return
+    meant = None
+    if unreachable:
+        meant = replace(gate, operator=f"{gate.operator}=")
+    elif (low, high) == (0.0, 1.0) and 1.0 < threshold <= 100.0:
+        meant = replace(gate, threshold=threshold / 100.0)
+    hint = f"; did you mean {str(meant)!r}?" if meant else ""
+    subject = gate.metric if gate.aggregate == "mean" else f"{gate.metric} {gate.aggregate}"
+    raise GateError(f"gate {str(gate)!r}: values of {subject} lie between {low:g} and {high:g}{hint}")
 
 
 def _evaluate(run: ScoredRun, gate: Gate, min_coverage: float) -> GateVerdict:
@@ -141,7 +174,8 @@ def _evaluated(run: ScoredRun, gate: Gate, min_coverage: float) -> GateVerdict:
     nothing = GateVerdict(gate, "fail", "", n_expected=n_expected)
     if rows is None:
         near = get_close_matches(gate.metric, run.metrics, n=1, cutoff=0.6)
-        known = f"did you mean {near[0]}?" if near else f"it has {', '.join(run.metrics) or 'no scores'}"
+        known = f"did you mean {near[0]}?" if near else f"it has {', '.join(run.metrics)}"
+        known = known if run.metrics else f"it {what_is_missing(run)}; {HOW_TO_GO_ON}"
         return replace(nothing, verdict="error", reason=f"the run has no metric {gate.metric}: {known}")
     counts = Counter(row.backend for row in rows if row.value is not None)
     if not counts:
@@ -181,7 +215,7 @@ def _evaluated(run: ScoredRun, gate: Gate, min_coverage: float) -> GateVerdict:
     by_case = _by_case(scored)
     if gate.aggregate.startswith("pass"):
         elsewhere = {row.position for row in rows if row.value is not None} - by_case.keys()
-        verdict = replace(verdict, n_expected=_planned_cases(run) - len(elsewhere))
+        verdict = replace(verdict, n_expected=planned_cases(run) - len(elsewhere))
         by_case = _tries(run, rows, backend, elsewhere)
     verdict = _measured(verdict, by_case, info, run.clusters)
     if verdict.verdict == "error":
@@ -374,15 +408,6 @@ def _tries(run: ScoredRun, rows: Sequence[ScoreRow], backend: str, elsewhere: se
         if position not in elsewhere:
             tries.setdefault(position, []).append(passed[position, repeat])
     return tries
-
-
-def _planned_cases(run: ScoredRun) -> int:
-    """How many cases a run has, or was planned to have."""
-    planned = run.header.settings.get("repeats")
-    repeats = max(run.n_repeats, max((record.repeat + 1 for record in run.records), default=1))
-    if isinstance(planned, int):
-        repeats = max(repeats, planned)
-    return max(run.n_cases, ceil((run.header.n_planned or 0) / repeats))
 
 
 def _within(interval: Interval | None, allowed: tuple[float | None, float | None]) -> Interval | None:

@@ -47,6 +47,12 @@ def describe_alert(alert: Alert, mask: Mask) -> str:
     return printable_line(told + (f"; such as {cases}" if cases else ""), 1000)
 
 
+def describe_earlier(alert: Alert, mask: Mask) -> str:
+    """An alert of an earlier call: without it a level that was called worse then would look usual now."""
+    raised = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(alert.raised_at))
+    return f"last alert ({raised}; baseline learned again since): {describe_alert(alert, mask)}"
+
+
 def describe_counts(snapshot: Snapshot) -> str:
     """How many traces came and what became of them, in a line."""
     counts = snapshot.counts
@@ -84,6 +90,7 @@ class FollowScreen:
         is_watched = sys.stdout.isatty() and not quiet
         self._live = Live(console=self._console, auto_refresh=False, transient=True) if is_watched else None
         self._shown = ""
+        self._told: set[int] = set()
         self._next_at = 0.0
         if self._live is not None:
             self._live.start()
@@ -102,8 +109,11 @@ class FollowScreen:
         if last:
             self.close()
             if snapshot.rows:
-                # Alerts were printed when they came.
+                # Alerts were printed when they came. Those of earlier calls explain a baseline that was learned again.
                 self._console.print(follow_table(structs.replace(snapshot, alerts=[]), self._info, self._mask))
+                earlier = [alert for alert in snapshot.alerts if alert.number not in self._told]
+                if earlier:
+                    self.print_line(describe_earlier(earlier[0], self._mask))
                 return
         if self._has_end and not last:
             print(line, file=sys.stderr)
@@ -112,6 +122,7 @@ class FollowScreen:
 
     def alert(self, alert: Alert) -> None:
         """Print an alert, which stays."""
+        self._told.add(alert.number)
         self.print_line(f"ALERT: {describe_alert(alert, self._mask)}")
 
     def print_line(self, line: str) -> None:

@@ -25,6 +25,7 @@ _RECORDING_EVERY_S = 0.1
 # In a log: a line after ten seconds, or after a tenth of the work where that takes longer than two seconds.
 _LOGGED_EVERY_S = 10.0
 _LEAST_BETWEEN_S = 2.0
+_ALL_READ = 0.995
 
 
 class Progress:
@@ -91,9 +92,15 @@ class Progress:
             rewrite_line(self._stream, "")
 
     def _show(self, count: int, elapsed_s: float, *, in_place: bool) -> None:
-        parts = [f"{count:,} {self._noun}", *([f"{count / elapsed_s:,.0f}/s"] if count else [])]
+        # Less than one a second is shown with a digit more: "0/s" looks like a standstill.
+        rate = count / elapsed_s if count else 0.0
+        parts = [
+            _counted(count, self._noun),
+            *([f"{rate:,.0f}/s" if rate >= 1.0 else f"{rate:.1g}/s"] if count else []),
+        ]
         fraction = self._fraction()
-        if fraction:
+        # A small or compressed input is read whole at once: that says nothing about the work that goes on.
+        if fraction and fraction < _ALL_READ:
             parts.insert(0, f"{fraction:4.0%}")
             parts.append(f"{duration(elapsed_s / fraction - elapsed_s)} left")
         if self._failures():
@@ -103,6 +110,16 @@ class Progress:
             self._shown = True
         else:
             log_line(self._stream, " · ".join(parts))
+
+
+def _counted(count: int, noun: str) -> str:
+    """So many of what a plural noun names.
+
+    >>> _counted(1, "runs read again"), _counted(2, "cases"), _counted(1, "scored")
+    ('1 run read again', '2 cases', '1 scored')
+    """
+    first, *rest = noun.split(" ")
+    return " ".join([f"{count:,}", first.removesuffix("s") if count == 1 else first, *rest])
 
 
 def log_line(stream: TextIO, text: str) -> None:
