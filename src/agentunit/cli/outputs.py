@@ -60,12 +60,7 @@ class Output:
             return
         if self._alone is not None and not self._is_finished and not self._keeps_unfinished:
             self.remove_unfinished()
-        # The last of it may not find room either; what went wrong first is what is told.
-        with suppress(OSError):
-            self.stream.close()
-        if self._alone is not None:
-            with suppress(OSError):
-                self._alone.close()
+        self._close()
 
     def append(self, source: IO[bytes], n_bytes: int) -> None:
         """Take so many bytes of a file, from where it stands; between two plain files the system copies them."""
@@ -78,10 +73,22 @@ class Output:
     def remove_unfinished(self) -> None:
         """Leave nothing beside the place of the output: what was written cannot be read, or holds nothing."""
         if self._alone is not None:
+            # Where files can be locked it is removed while it is held, so that nobody else's is.
+            steps = (self._remove, self._close) if _can_lock() else (self._close, self._remove)
+            for step in steps:
+                step()
+
+    def _remove(self) -> None:
+        with suppress(OSError):
+            os.unlink(self._unfinished)
+
+    def _close(self) -> None:
+        # The last of it may not find room either; what went wrong first is what is told.
+        with suppress(OSError):
+            self.stream.close()
+        if self._alone is not None:
             with suppress(OSError):
-                if not _can_lock():
-                    self._alone.close()
-                os.unlink(self._unfinished)
+                self._alone.close()
 
     def finish(self, *, keep: bool) -> None:
         """Put the whole in its place; one that holds nothing is taken away, and what was there before stays."""

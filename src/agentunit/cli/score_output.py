@@ -172,6 +172,7 @@ class TableSink:
 
     def remove_unfinished(self) -> None:
         """Remove the file that was begun."""
+        self._writer.__exit__(None, None, None)
         self._output.remove_unfinished()
 
 
