@@ -69,6 +69,7 @@ PLAIN_WORDS = word_set(
     yamaha suzuki kawasaki ducati salesforce hubspot zendesk shopify squarespace wordpress dropbox slack zoom trello
     jira confluence bitbucket gitlab jenkins circleci datadog splunk snowflake databricks anthropic openai mistral
     llama copilot playstation nintendo xbox kindle pixel galaxy macbook iphone ipad airpods chromebook thinkpad
+    iban cvv cvc ssn
     """
 )
 """Capitalised words that are no names here, or open the name of something else, whatever the lists say."""
