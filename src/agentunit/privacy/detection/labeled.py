@@ -137,7 +137,8 @@ AWS_SECRETS = (
     Recognizer(
         "api_key",
         "aws_secret_first",
-        rf"(?P<value>[A-Za-z0-9/+]{{40}})[\t\r\n \"'\x60:=,;)|<>\]}}/](?:[\t\r\n\x20-\x7e]{{0,30}}?[\t\r\n \"'\x60:=,;(|<>\[{{/])?{_KEY_ID}",
+        r"(?P<value>[A-Za-z0-9/+]{40})[\t\r\n \"'\x60:=,;)|<>\]}/]"
+        rf"(?:[\t\r\n\x20-\x7e]{{0,30}}?[\t\r\n \"'\x60:=,;(|<>\[{{/])?{_KEY_ID}",
         0.95,
         check_secret,
     ),

@@ -255,7 +255,7 @@ class _Search:
         return last, known[first].as_first + best_inside + min(extra, 2.0)
 
     def _ends_sentence(self, word: tuple[int, int, str]) -> bool:
-        """Whether a full stop after a word is none of an abbreviation: "AISI." ends a sentence, "J." and "DR." do not."""
+        """Whether a full stop after a word ends a sentence, as after "AISI", and no abbreviation (J., DR.)."""
         return len(word[2]) > 2 and self.text[word[1] : word[1] + 1] == "."
 
     def _is_announced_surname(self, word: Word, start: int) -> bool:
