@@ -402,6 +402,13 @@ _AWS_SECRET = "fwZeA5rT9xLm2Qp/Kd8VbN3sYh+Uj6Wc4XoGiE1z"
         ("api_key", f"My AWS secret access key is ⟦{_AWS_SECRET}⟧ ok"),
         ("api_key", f"⟦{_KEY_ID}⟧ at commit 4b825dc642cb6eb9a060e54bf8d69288fbee4904"),
         ("api_key", "the token is expired"),
+        ("credit_card", "card number: ⟦4111 1111 1111 111⟧."),
+        ("credit_card", "Card no. ⟦4111-1111-1111-11⟧, credit card: ⟦3782 822463 10006⟧"),
+        ("credit_card", "My card has 2 years and 4111 points"),
+        ("ssn", "SSN: ⟦123-45-678⟧, my social security number is ⟦12-345-6789⟧"),
+        ("ssn", "SSN: 2024-01-05"),
+        ("passport", "Passport: ⟦X12345⟧"),
+        ("crypto_address", "bitcoin wallet: ⟦1BoatSLRHtKNngkdXEeobR76b53LETtpyX⟧"),
     ],
 )
 def test_labeled_values_need_no_checksum(pii_type: str, text: str) -> None:

@@ -9,14 +9,18 @@ import re
 from collections.abc import Sequence
 
 from agentunit.formulas.identifiers import IBAN_LENGTHS
-from agentunit.privacy.detection.contexts import IS
+from agentunit.privacy.detection.contexts import IS, check_document, check_spoken_ssn
 from agentunit.privacy.detection.credentials import check_random
 from agentunit.privacy.detection.engine import Candidate, Recognizer, Span, catalog_recognizer
+from agentunit.privacy.detection.numbers import DASH
 
 _GROUP = re.compile(rb"[A-Za-z0-9]+")
 _DIGIT = re.compile(rb"[0-9]")
 _LEAST_IBAN, _LEAST_IBAN_DIGITS = 12, 10
 _BANK_CODE = 4
+_DATE = re.compile(
+    rb"(?:19|20)[0-9]{2}[-./ ][01][0-9][-./ ][0-3][0-9]|[0-3][0-9][-./ ][01][0-9][-./ ](?:19|20)[0-9]{2}"
+)
 _BESIDE_CARD = re.compile(
     rb"(?i)[0-9](?:[ .-]?[0-9]){11,18}|\b(?:cvv|cvc)2?\b|security code|\b(?:ending|ends|last)\b[^0-9\n]{0,24}[0-9]{4}\b"
     rb"|CREDIT_CARD_"
@@ -49,6 +53,11 @@ def check_called_iban(candidate: Candidate) -> Sequence[Span]:
     if n_digits < _LEAST_IBAN_DIGITS or len(b"".join(_GROUP.findall(kept))) < _LEAST_IBAN:
         return ()
     return (Span(candidate.start, candidate.start + end, candidate.confidence),)
+
+
+def check_called_ssn(candidate: Candidate) -> Sequence[Span]:
+    """Digits that are no date."""
+    return () if _DATE.fullmatch(candidate.written) else check_spoken_ssn(candidate)
 
 
 def check_card_code(candidate: Candidate) -> Sequence[Span]:
@@ -102,6 +111,37 @@ LABELED = (
         r"(?P<value>(?:[A-Za-z]{2}[0-9]{2}|[0-9]{4})(?:[ .-]?[A-Za-z0-9]){8,32})\b",
         0.9,
         check_called_iban,
+    ),
+    # With a digit too few or too many, and in whatever groups.
+    catalog_recognizer(
+        "credit_card",
+        "card_called",
+        rf"(?:(?:\b|_)(?i:cards?|visa|amex|mastercard|maestro|diners|discover)|[a-z]Card){IS}"
+        rf"(?P<value>[0-9](?:(?:[ .]|{DASH})?[0-9]){{12,19}})\b",
+        check_spoken_ssn,
+    ),
+    catalog_recognizer(
+        "ssn",
+        "ssn_called",
+        rf"(?:(?:\b|_)(?i:ssn|social[ _-]?security)|[a-z](?:Ssn|SSN|SocialSecurity)){IS}"
+        rf"(?P<value>[0-9](?:(?:[ .]|{DASH})?[0-9]){{7,9}})\b",
+        check_called_ssn,
+    ),
+    Recognizer(
+        "passport",
+        "passport_called",
+        rf"(?:(?:\b|_)(?i:passport|passeport|reisepass|pasaporte|passaporte|paspoort)|[a-z]Passport){IS}"
+        r"(?P<value>[A-Z]{1,3}[ -]?[0-9]{5,10})\b",
+        0.85,
+        check_document,
+    ),
+    Recognizer(
+        "crypto_address",
+        "wallet_called",
+        r"\b(?i:bitcoin|btc|litecoin|ltc|dogecoin|doge|wallet)(?i: (?:wallet|address|account)){0,2}"
+        rf"{IS}(?P<value>[13LMD][A-Za-z0-9]{{25,35}})\b",
+        0.85,
+        check_random,
     ),
     catalog_recognizer(
         "credit_card",
