@@ -124,7 +124,7 @@ LABELED = (
         "ssn",
         "ssn_called",
         rf"(?:(?:\b|_)(?i:ssn|social[ _-]?security)|[a-z](?:Ssn|SSN|SocialSecurity)){IS}"
-        rf"(?P<value>[0-9](?:(?:[ .]|{DASH})?[0-9]){{7,9}})\b",
+        rf"(?P<value>[0-9](?:(?:[ .]|{DASH})?[0-9]){{7,8}})\b",
         check_called_ssn,
     ),
     Recognizer(
