@@ -78,6 +78,7 @@ NO_NAMES = [
 
 LOWER_CASE = [
     "Contact ⟦JOHN SMITH⟧. Then go on.",
+    "My name is ⟦Iban Puig⟧.",
     "my name is ⟦borna jerković⟧ but everyone calls me ⟦borna⟧",
     "⟦olga krylova⟧'s killers were sentenced",
     "i will mark the box in may and hope for grace",

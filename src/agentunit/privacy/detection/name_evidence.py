@@ -69,10 +69,12 @@ PLAIN_WORDS = word_set(
     yamaha suzuki kawasaki ducati salesforce hubspot zendesk shopify squarespace wordpress dropbox slack zoom trello
     jira confluence bitbucket gitlab jenkins circleci datadog splunk snowflake databricks anthropic openai mistral
     llama copilot playstation nintendo xbox kindle pixel galaxy macbook iphone ipad airpods chromebook thinkpad
-    iban cvv cvc ssn
     """
 )
 """Capitalised words that are no names here, or open the name of something else, whatever the lists say."""
+
+_LABELS_IN_CAPITALS = frozenset(("IBAN", "CVV", "CVC", "SSN"))
+"""Labels of numbers; Iban is also a name."""
 
 OPENERS = word_set(
     """
@@ -183,7 +185,8 @@ class Word:
     def __init__(self, word: str, in_foreign_text: bool = False) -> None:
         folded = fold(word)
         kind = kinds_of(word)
-        if folded in PLAIN_WORDS or folded.endswith(_CONTRACTIONS) or (in_foreign_text and folded in _SMALL_WORDS):
+        is_plain = folded in PLAIN_WORDS or word in _LABELS_IN_CAPITALS
+        if is_plain or folded.endswith(_CONTRACTIONS) or (in_foreign_text and folded in _SMALL_WORDS):
             kind |= Kind.WORD
         elif kind & Kind.FREQUENT_FIRST and folded not in AMBIGUOUS:
             kind &= ~(Kind.WORD | Kind.RARE_WORD)
