@@ -392,3 +392,20 @@ def test_an_id_that_cases_of_several_files_have_is_marked_and_listed_with_the_fi
     alone = invoke("score", "runs/a.jsonl", "-m", "tool_success", *jobs).output
     assert "tool_success: 0, 2" in alone
     assert "several files" not in alone
+
+
+def test_a_report_says_that_names_stay_unless_the_store_keeps_masked_text(verb):
+    said = "names and addresses may be in it"
+    for target in ("run.html", "run.md", "-"):
+        result = verb("export", "last", "--to", target, *(("--format", "markdown") if target == "-" else ()))
+        assert result.stderr.count(said) == 1
+        assert said not in result.stdout
+    assert verb("export", "last", "--to", "run.json").exit_code == 0
+    assert said in verb("export", "run.json", "--to", "run.html", "--store", "no/store.db").stderr
+    assert said not in verb("export", "last", "--to", "scores.csv").output
+    assert said not in verb("export", "last", "--to", "run.html", "--show-personal-data").output
+    with Store("masked.db") as store:
+        store.keep_masked()
+        add_run(store, "20250101-cccc", [each for each in demo_records() if isinstance(each, Record)][:1])
+    result = verb("export", "last", "--to", "run.html", "--store", "masked.db")
+    assert (result.exit_code, said in result.output) == (0, False)

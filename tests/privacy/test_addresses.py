@@ -116,3 +116,30 @@ def test_any_texts_can_be_searched_together(texts: list[str]) -> None:
 def test_repeated_pieces_are_searched_to_the_end(piece: str) -> None:
     text = piece * 2_000 + "\nI live at 12 High Street, Leeds, United Kingdom 75419"
     assert find_addresses(text)[-1].end == len(text)
+
+
+IN_OTHER_SCRIPTS = [
+    "⟦東京都千代田区丸の内1-1-1⟧", "住所は⟦東京都千代田区丸の内1-1-1⟧です。", "住所は⟦大阪府大阪市北区梅田3丁目1番3号⟧",
+    "⟦〒100-0005 東京都千代田区丸の内1-1-1 丸ビル5階⟧", "⟦横浜市西区みなとみらい2-2-1⟧",
+    "東京都の人口は1400万人で、大阪市の2-3倍です", "阪神は千葉市の試合で3-1で勝った",
+    "⟦北京市朝阳区建国路88号⟧", "地址:⟦北京市朝阳区建国路88号⟧", "我住在⟦北京市朝阳区建国路88号3号楼501室⟧,谢谢",
+    "⟦台北市信義區信義路五段7號⟧", "请寄到⟦广州市天河区体育西路103号⟧", "北京地铁8号线很挤, 第88号文件, 2024年3月5号",
+    "⟦서울특별시 강남구 테헤란로 152⟧ 로 보내세요", "주소는 ⟦부산광역시 해운대구 우동 1408번지⟧입니다",
+]  # fmt: skip
+POSTCODES = [
+    "⟦london nw1 6xe⟧", "send it to ⟦london nw1 6xe⟧ please", "I live at ⟦221b baker street, london nw1 6xe⟧.",
+    "postcode: ⟦m1 1ae⟧", "⟦London NW1 6XE⟧", "version b2 1st and phase e1 2nd, London a1 2bb",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("expected", IN_OTHER_SCRIPTS + POSTCODES)
+def test_addresses_in_other_scripts_and_by_postcode(expected: str) -> None:
+    text = re.sub("[⟦⟧]", "", expected)
+    for found in reversed(find_addresses_in([text])[0]):
+        text = f"{text[: found.start]}⟦{text[found.start : found.end]}⟧{text[found.end :]}"
+    assert text == expected
+
+
+def test_a_long_run_without_spaces_is_read_in_pieces() -> None:
+    for run in ("北京市区路" * 20_000, "東京都1-1" * 20_000, "市区1号" * 20_000, "서울 " * 20_000):
+        assert len(find_addresses_in([run])) == 1

@@ -70,10 +70,15 @@ NO_NAMES = [
     'name = "TOML Config"\nCall it with `Mia` or Mia(2) or mia::Mia.',
     "Source candidates: Wikipedia discussion pages.",
     "She bought 20 Valentine's cards.",
+    "Ask the UK AISI. Then, summarize what WWW.AISI.GOV.UK says.",
+    "See the OECD. May we go on?",
+    "My IBAN: DE88. Kontonummer IBAN: FR14. My CVV: 737.",
     "In the Scikit-Learn changelog, the Co-Founder added it.",
 ]
 
 LOWER_CASE = [
+    "Contact ⟦JOHN SMITH⟧. Then go on.",
+    "My name is ⟦Iban Puig⟧.",
     "my name is ⟦borna jerković⟧ but everyone calls me ⟦borna⟧",
     "⟦olga krylova⟧'s killers were sentenced",
     "i will mark the box in may and hope for grace",

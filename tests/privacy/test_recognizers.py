@@ -125,7 +125,7 @@ def test_ssn(text: str) -> None:
         "⟦6205500000000000004⟧",
         "⟦4111\u00a01111\u00a01111\u00a01111⟧", "⟦4111111111111111⟧ ⟦5500000000000004⟧",
         "⟦4111 1111 1111 1111⟧ ⟦5500 0000 0000 0004⟧",
-        "2024 ⟦4111 1111 1111 1111⟧", "card ⟦4111111111111111⟧, exp 12/26", "card=⟦4111111111111111⟧",
+        "2024 ⟦4111 1111 1111 1111⟧", "card ⟦4111111111111111⟧, exp ⟦12/26⟧", "card=⟦4111111111111111⟧",
         "Visa:⟦4222222222222⟧",
         "card number ⟦630427373398⟧ is lost", "credit card ⟦587428561654⟧", "credit card ⟦060426070011⟧",
         "Card ⟦1234-5678-9012-3456⟧", "⟦1234-5678-9012-3456⟧", "⟦1234 5678 9012 3456⟧", "⟦4111 1111 1111 1112⟧",
@@ -374,3 +374,42 @@ def test_what_presidio_takes_for_people_is_checked():
     ):
         assert _reads_as_type(text, PresidioSpan("name", 0, len(text), 0.85)), text
     assert not _reads_as_type("168854", PresidioSpan("phone", 0, 6, 0.4))
+
+
+_KEY_ID = "AKIAQ3EGVZ2LMN5PTR7S"
+_AWS_SECRET = "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"
+
+
+@pytest.mark.parametrize(
+    ("pii_type", "text"),
+    [
+        ("iban", "My IBAN: ⟦DE88 3704 0044 0532 0130 00⟧"),
+        ("iban", "IBAN ⟦DE88370400440532013000⟧ please"),
+        ("iban", "My IBAN for the refund is ⟦de88 3704 0044 0532 0130 00⟧ and please hurry"),
+        ("iban", "IBAN: ⟦3704 0044 0532 0130 00⟧"),
+        ("iban", "IBAN ⟦gb82 west 1234 5698 7654 33⟧ thanks"),
+        ("iban", "The IBAN has 22 characters in DE and 27 in FR."),
+        ("iban", "No label: DE88 3704 0044 0532 0130 00"),
+        ("credit_card", "card ⟦4111 1111 1111 1112⟧, exp ⟦09/27⟧, CVV ⟦737⟧"),
+        ("credit_card", "⟦4111111111111111⟧ expires ⟦09/2027⟧ cvc: ⟦123⟧"),
+        ("credit_card", "CVV code: ⟦737⟧ or card security code is ⟦1234⟧."),
+        ("credit_card", "card ending in 4242, valid thru ⟦11/2027⟧"),
+        ("credit_card", "The offer expires 12/25."),
+        ("credit_card", "Boeing 737, CVV policy of 2024-01"),
+        ("api_key", f"Use ⟦{_KEY_ID}⟧ with ⟦{_AWS_SECRET}⟧"),
+        ("api_key", f"⟦{_KEY_ID}⟧ / ⟦{_AWS_SECRET}⟧."),
+        ("api_key", f"⟦{_AWS_SECRET}⟧ for ⟦{_KEY_ID}⟧"),
+        ("api_key", f"My AWS secret access key is ⟦{_AWS_SECRET}⟧ ok"),
+        ("api_key", f"⟦{_KEY_ID}⟧ at commit 4b825dc642cb6eb9a060e54bf8d69288fbee4904"),
+        ("api_key", "the token is expired"),
+        ("credit_card", "card number: ⟦4111 1111 1111 111⟧."),
+        ("credit_card", "Card no. ⟦4111-1111-1111-11⟧, credit card: ⟦3782 822463 10006⟧"),
+        ("credit_card", "My card has 2 years and 4111 points"),
+        ("ssn", "SSN: ⟦123-45-678⟧, my social security number is ⟦12-345-6789⟧"),
+        ("ssn", "SSN: 2024-01-05"),
+        ("passport", "Passport: ⟦X12345⟧"),
+        ("crypto_address", "bitcoin wallet: ⟦1BoatSLRHtKNngkdXEeobR76b53LETtpyX⟧"),
+    ],
+)
+def test_labeled_values_need_no_checksum(pii_type: str, text: str) -> None:
+    check(pii_type, text)

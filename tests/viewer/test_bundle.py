@@ -52,6 +52,7 @@ def test_a_bundle_holds_what_the_server_would_say(store_path, runs, library, tmp
     done = invoke("view", "--bundle", tmp_path / "site", "--store", store_path)
     assert done.exit_code == 0, done.output
     assert "python -m http.server" in done.output
+    assert done.stderr.count("names and addresses may be in it") == 1
     parts = folder_parts(tmp_path / "site")
     check_parts(parts)
     index = parts["data/index.json.gz"]

@@ -12,7 +12,13 @@ from agentunit.cli.gate import gates_for
 from agentunit.cli.judge_options import JudgeChoice, judge_settings_options
 from agentunit.cli.options import by_option, open_store, show_personal_data_option, store_option
 from agentunit.cli.pairwise import JudgedPairs, ask_about_pairs, pairwise_option
-from agentunit.cli.references import find_reported_run, load_run, sliced_as_asked, unreadable_runs_fail
+from agentunit.cli.references import (
+    find_reported_run,
+    load_run,
+    note_what_stays,
+    sliced_as_asked,
+    unreadable_runs_fail,
+)
 from agentunit.cli.taken_in import run_or_traces
 from agentunit.engine.compare import DEFAULT_ALPHA
 from agentunit.engine.comparison import labels_of
@@ -34,6 +40,7 @@ from agentunit.store.portable import export_run
 from agentunit.store.table_reading import is_table
 from agentunit.traces.remote import is_file
 
+_WITH_TEXTS = ("html", "markdown")
 _WITHOUT_VERDICT = (PORTABLE, "csv", "parquet", "otel")
 
 
@@ -142,6 +149,8 @@ def export(
         click.echo(printable(f"{target}: {written}"))
     if verdict is not None and verdict.verdict is not None:
         click.echo(printable_line(verdict.headline), err=True)
+    if chosen in _WITH_TEXTS and not show_personal_data:
+        note_what_stays(references, store_path)
 
 
 def _decide(

@@ -90,6 +90,17 @@ def find_reported_run(reference: str, store_path: str, *, show_personal_data: bo
         raise
 
 
+def note_what_stays(references: Sequence[str], store_path: str) -> None:
+    """Say that names and addresses stay in what was written of runs, unless their store keeps masked text only."""
+    if not any(is_file(each) for each in references):
+        with open_store(store_path, read_only=True) as store:
+            if store.keeps_masked:
+                return
+    click.echo(
+        "names and addresses may be in it: 'agentunit redact TRACES --out FILE' masks them, to score FILE", err=True
+    )
+
+
 def refuse_other_files(reference: str, store_path: str) -> None:
     """Say what is wrong with a reference that can only be a file: it is not there, or it holds scores alone."""
     if is_file(reference):

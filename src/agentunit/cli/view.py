@@ -20,7 +20,7 @@ from agentunit.cli.options import (
     show_personal_data_option,
     store_option,
 )
-from agentunit.cli.references import names_traces, unreadable_runs_fail
+from agentunit.cli.references import names_traces, note_what_stays, unreadable_runs_fail
 from agentunit.cli.taken_in import run_of_traces
 from agentunit.reports.printable import printable
 from agentunit.store.schema import StoreError
@@ -93,6 +93,8 @@ def view(
             pair = (run_ids[0], run_ids[1]) if len(run_ids) == 2 else None
             if bundle is not None:
                 _write_bundle(library, bundle, pair, unmasked=show_personal_data)
+                if not show_personal_data:
+                    note_what_stays((), address)
                 return
             api = Api(
                 library,

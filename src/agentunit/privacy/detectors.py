@@ -17,6 +17,7 @@ from agentunit.privacy.detection.credentials import ASSIGNMENTS, CREDENTIALS
 from agentunit.privacy.detection.engine import Table, find_in_texts, without_overlaps
 from agentunit.privacy.detection.gazetteer import Kind, kinds_of
 from agentunit.privacy.detection.identifiers import ACCOUNTS, EMAILS, NETWORKS
+from agentunit.privacy.detection.labeled import AWS_SECRETS, LABELED
 from agentunit.privacy.detection.name_evidence import PARTICLES, PLAIN_WORDS, is_identifier
 from agentunit.privacy.detection.names import find_names_in
 from agentunit.privacy.detection.national_ids import NATIONAL_IDS
@@ -34,6 +35,8 @@ TABLES = (
     ASSIGNMENTS,
     CONTEXTS,
     NATIONAL_IDS,
+    LABELED,
+    AWS_SECRETS,
 )
 _NAME_CONFIDENCE = CATALOG_CONFIDENCE["name"]
 _WORD = re.compile(r"[^\W\d_]+")

@@ -20,7 +20,9 @@ from agentunit.privacy.detection.address_parts import (
     end_of_tail,
     find_unit,
 )
+from agentunit.privacy.detection.eastern_addresses import find_eastern_addresses
 from agentunit.privacy.detection.gazetteer import Kind, kinds_of
+from agentunit.privacy.detection.postcodes import find_postcodes
 from agentunit.privacy.findings import Finding
 
 CUE_WORDS = 7
@@ -157,8 +159,21 @@ def find_addresses(text: str) -> list[Finding]:
 
 
 def find_addresses_in(texts: list[str]) -> list[list[Finding]]:
-    """The postal addresses in each text."""
-    return [find_addresses(text) for text in texts]
+    """The postal addresses in each text, in whatever script."""
+    return [_find_all(text) for text in texts]
+
+
+def _find_all(text: str) -> list[Finding]:
+    """The addresses that start from a street, from a British postcode, or in scripts without spaces."""
+    more = [*find_postcodes(text), *(() if text.isascii() else find_eastern_addresses(text))]
+    found = sorted([*find_addresses(text), *more], key=lambda each: each.start) if more else find_addresses(text)
+    whole: list[Finding] = []
+    for each in found:
+        if whole and each.start < whole[-1].end:
+            whole[-1] = whole[-1]._replace(end=max(whole[-1].end, each.end))
+        else:
+            whole.append(each)
+    return whole
 
 
 def _judge(text: str, start: int, end: int, is_lower: bool) -> Finding | None:

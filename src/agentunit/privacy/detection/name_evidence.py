@@ -73,6 +73,9 @@ PLAIN_WORDS = word_set(
 )
 """Capitalised words that are no names here, or open the name of something else, whatever the lists say."""
 
+_LABELS_IN_CAPITALS = frozenset(("IBAN", "CVV", "CVC", "SSN"))
+"""Labels of numbers; Iban is also a name."""
+
 OPENERS = word_set(
     """
     San Santa Saint St Santo Sao São Los Las El La New Mount Mt Lake Fort Port Cape Upper Lower Great Grand
@@ -182,7 +185,7 @@ class Word:
     def __init__(self, word: str, in_foreign_text: bool = False) -> None:
         folded = fold(word)
         kind = kinds_of(word)
-        if folded in PLAIN_WORDS or folded.endswith(_CONTRACTIONS):
+        if folded in PLAIN_WORDS or word in _LABELS_IN_CAPITALS or folded.endswith(_CONTRACTIONS):
             kind |= Kind.WORD
         elif in_foreign_text and folded in _SMALL_WORDS:
             # Alone it is a word; before a surname it may be a name: "Ela Kaya", "Dia Mirza".

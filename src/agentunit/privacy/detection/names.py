@@ -228,6 +228,10 @@ class _Search:
             word, name = known[i], words[i][2]
             if name.lower() in PARTICLES:
                 continue
+            # "the UK AISI. Then, …"; a first name in capitals needs the next word to be known as one.
+            is_lone_name = i == first + 1 and known[first].is_surely_name
+            if word.is_plain and not is_lone_name and self._ends_sentence(words[i - 1]):
+                break
             if word.is_initial:
                 is_dotted = self.text[words[i][1] : words[i][1] + 1] == "."
                 is_between = i + 1 < len(words) and known[i + 1].is_surely_name
@@ -249,6 +253,10 @@ class _Search:
         if last - first > 1 and not extra and not any(word.is_surely_name for word in known[first : last + 1]):
             extra -= 1.0
         return last, known[first].as_first + best_inside + min(extra, 2.0)
+
+    def _ends_sentence(self, word: tuple[int, int, str]) -> bool:
+        """Whether a full stop after a word ends a sentence, as after "AISI", and no abbreviation (J., DR.)."""
+        return len(word[2]) > 2 and self.text[word[1] : word[1] + 1] == "."
 
     def _is_announced_surname(self, word: Word, start: int) -> bool:
         """Whether a plain word is a surname, by what announces the name: "my name is john smith"."""
