@@ -646,10 +646,13 @@ def test_following_asks_within_the_budget_of_a_day(invoke: Any, server: JudgeSer
 
 
 def test_following_keeps_to_the_spend_cap_of_a_day(invoke: Any, server: JudgeServer, monkeypatch: Any) -> None:
-    write_records(64)
+    # No two are alike: whether calls that are alike are joined depends on how fast they are answered.
+    answers = [f"The capital of France is Paris, said guide {k}." for k in range(64)]
+    asked = [{**record(f"q{k}", "Paris", each), "outcome": each} for k, each in enumerate(answers)]
+    Path("runs.jsonl").write_text("".join(json.dumps(each) + "\n" for each in asked))
     monkeypatch.setenv("AGENTUNIT_JUDGE_USD_PER_MILLION_INPUT", "1000")
     monkeypatch.setenv("AGENTUNIT_JUDGE_USD_PER_MILLION_OUTPUT", "1000")
-    options = judged(server, "--no-cache", "--judge-max-spend", "5")
+    options = judged(server, "--no-cache", "--judge-max-spend", "40")  # the first of four batches costs 14, all 54
     arguments = ["score", "runs.jsonl", "--once", "-m", "faithfulness", "--store", "runs.db", "--json", *options]
     rows = {(row["metric"], row["backend"]): row for row in json.loads(invoke(*arguments).stdout)["series"]}
     statuses = rows["faithfulness", "judge"]["statuses"]

@@ -147,10 +147,10 @@ def export(
                 verdict = None if chosen in _WITHOUT_VERDICT else runs[0].verdict
     if target != STDOUT:
         click.echo(printable(f"{target}: {written}"))
-    if verdict is not None and verdict.verdict is not None:
-        click.echo(printable_line(verdict.headline), err=True)
     if chosen in _WITH_TEXTS and not show_personal_data:
         note_what_stays(references, store_path)
+    if verdict is not None and verdict.verdict is not None:
+        click.echo(printable_line(verdict.headline), err=True)
 
 
 def _decide(
