@@ -238,3 +238,11 @@ def test_the_sets_of_the_training_are_those_that_its_code_names(model):
         if isinstance(node, ast.Assign) and node.targets[0].id == "TRAINABLE"
     ]
     assert {*named, "evouna_"} == set(TRAINED_ON["local"])
+
+
+def test_the_page_names_no_folder_of_the_machine_that_wrote_it() -> None:
+    from benchmarks.validity import quality_backends
+
+    missing = {"local-gpu": f'torch is not installed; pip install "{quality_backends.ROOT}[gpu]" adds it'}
+    (remark,) = quality_backends.BeyondLexical({}, missing, {}).remarks
+    assert remark == '`local-gpu` was not measured: torch is not installed; pip install ".[gpu]" adds it.'

@@ -407,7 +407,7 @@ def test_published_figures_are_shares_with_a_source():
 
 
 @pytest.mark.skipif(
-    "AGENTUNIT_DATA" not in os.environ, reason="set AGENTUNIT_DATA to the labelled data to check the committed figures"
+    "AGENTUNIT_DATA" not in os.environ, reason="set AGENTUNIT_DATA to the labeled data to check the committed figures"
 )
 def test_the_committed_files_are_what_the_data_says():
     assert run(ROOT, "--check") == 0

@@ -54,8 +54,9 @@ class BeyondLexical(Struct, frozen=True):
 
     @property
     def remarks(self) -> list[str]:
-        """A sentence for each backend without figures."""
-        return [f"`{name}` was not measured: {reason}." for name, reason in sorted(self.missing.items())]
+        """A sentence for each backend without figures. The page is read in other folders than this one."""
+        reasons = {name: reason.replace(str(ROOT), ".") for name, reason in self.missing.items()}
+        return [f"`{name}` was not measured: {reason}." for name, reason in sorted(reasons.items())]
 
 
 def beyond_lexical(

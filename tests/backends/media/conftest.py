@@ -12,5 +12,5 @@ ROOT = Path(__file__).resolve().parents[3]
 def data_folder() -> Path:
     folder = Path(os.environ.get("AGENTUNIT_DATA", ROOT.parent / "shared" / "data"))
     if not (folder / "media").is_dir():
-        pytest.skip(f"no media in {folder}: set AGENTUNIT_DATA to the folder of the labelled data")
+        pytest.skip(f"no media in {folder}: set AGENTUNIT_DATA to the folder of the labeled data")
     return folder
