@@ -124,6 +124,21 @@ def test_equal_answers_need_no_model():
     assert verdict.value == 1.0
 
 
+@pytest.mark.parametrize(
+    ("question", "answer", "is_echo"),
+    [
+        ("Is Paris or Rome the capital of France?", "is Paris, or Rome, the capital of France", True),
+        ("Is Paris or Rome the capital of France?", "Paris is the capital of France.", False),
+        ("the capital of France is Paris", "The capital of France is Paris", False),
+        ("?", "!", False),
+    ],
+)
+def test_an_answer_that_only_repeats_the_question_is_wrong(question, answer, is_echo):
+    verdict = LocalBackend().judge("answer_correctness", [asked(answer, [], question, ("Paris",))])[0]
+    assert (verdict.value == 0.0) == is_echo
+    assert ("repeats the question" in str(verdict.detail)) == is_echo
+
+
 def test_relevance_is_a_matter_of_the_question():
     question = "How much is a ticket to the museum?"
     passages = ["Tickets for the museum are 12 euros.", "Rye bread needs a sour dough and a day of rest."]

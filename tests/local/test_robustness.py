@@ -81,6 +81,7 @@ def test_what_says_nothing_changes_nothing(question, context, answer):
     before = value(question, context, answer)
     variants = {
         "courtesy": (context, f"{answer} I hope this helps! Let me know if you have any other questions."),
+        "no end mark": (context, answer.removesuffix(".")),
         "preamble": (context, f"Sure! Here is a concise summary:\n\n{answer}"),
         "preamble on the line": (context, f"Based on the provided passages, {answer}"),
         "numbering": (context, f"1. {answer}"),

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from training.groundedness import balance, examples, removed, summaries
+from training.groundedness import balance, examples, further, removed, summaries
 from training.groundedness.agreement import auroc
 from training.groundedness.dialogues import dialogue_groups, report
 from training.groundedness.edits import Editor, Made, Source
@@ -325,3 +325,24 @@ def test_only_a_noun_has_sisters_that_are_other_things():
     lexicon = {"n": {}, "v": {"join": {"sister": ["connect"]}}, "a": {}, "r": {}}
     edits = Editor(lexicon, random.Random(1), [])
     assert edits._sister(Made.of("the cases join today"), Source.of([])) is False
+
+
+def test_shortened_evidence_keeps_what_a_claim_is_about():
+    claim = "The old ovens were sent to a museum in March."
+    text = " ".join([TEXT, *(f"Street {n} has a shop for number {n} shoes." for n in range(60))])
+    group = Group([Pair(text, claim, [(0, 3)])], 1.0, 0.6, "made:own", document=8, maker="mirrored")
+    short = further.shortened(group)
+    assert claim in short.pairs[0].evidence
+    assert len(short.pairs[0].evidence.split()) < 150 < len(text.split())
+    assert (short.pairs[0].wrong, short.label, short.document) == ([(0, 3)], 1.0, 8)
+    labelled = Group([Pair(text, claim)], 1.0, maker="answer")
+    assert further.shortened(labelled) is labelled
+
+
+def test_a_document_and_its_double_are_drawn_together_and_measured_rows_never():
+    groups = [Group([Pair(TEXT, "x")], 1.0, document=document, maker="denied") for document in range(400)]
+    documents = {group.document for group in further.chosen(groups)}
+    assert documents == {document ^ 1 for document in documents}
+    assert 0.4 < len(documents) / 400 < 0.8
+    measured = [Group([Pair(TEXT, "x")], 1.0, fold=-2, maker="answer")]
+    assert further.chosen(measured) == []

@@ -24,7 +24,18 @@ BOOKED_TEXTS = 4000
 
 
 def main(data: Path, lexicon_file: Path, tokenizer_file: Path, out: Path) -> None:
-    """Make every group, tokenise it, and write two files of flat arrays."""
+    """Make every group, tokenise it, and write a file of flat arrays."""
+    started = time.monotonic()
+    groups = groups_of(data, lexicon_file)
+    parts = [groups[start : start + 4000] for start in range(0, len(groups), 4000)]
+    with multiprocessing.Pool() as pool:
+        tokenised = pool.map(tokenise, [(part, str(tokenizer_file)) for part in parts], chunksize=1)
+    write(groups, [pair for part in tokenised for pair in part], out)
+    print(f"{len(groups)} groups, {time.monotonic() - started:.0f} s")
+
+
+def groups_of(data: Path, lexicon_file: Path) -> list[Group]:
+    """Every group, balanced so that the words of claims do not tell their labels."""
     started = time.monotonic()
     rng = random.Random(SEED)
     with gzip.open(lexicon_file, "rt") as file:
@@ -67,13 +78,10 @@ def main(data: Path, lexicon_file: Path, tokenizer_file: Path, out: Path) -> Non
             )
             for row in rows_of(data / "dev/rag_triad.jsonl.gz")
         ]
-        groups = balance.balanced(groups)
-        groups += [*answers, *correctness, *relevance]
-        print(balance.table(groups))
-        parts = [groups[start : start + 4000] for start in range(0, len(groups), 4000)]
-        tokenised = pool.map(_tokenise, [(part, str(tokenizer_file)) for part in parts], chunksize=1)
-    _write(groups, [pair for part in tokenised for pair in part], out)
-    print(f"{len(groups)} groups, {time.monotonic() - started:.0f} s")
+    groups = balance.balanced(groups)
+    groups += [*answers, *correctness, *relevance]
+    print(balance.table(groups))
+    return groups
 
 
 def _names(text: str) -> list[str]:
@@ -91,7 +99,8 @@ def _make(job: tuple) -> list[Group]:  # type: ignore[type-arg]
     return groups
 
 
-def _tokenise(job: tuple[list[Group], str]) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+def tokenise(job: tuple[list[Group], str]) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """The ids, types and marks of wrong tokens of each pair of some groups."""
     groups, tokenizer_file = job
     encoder = PairTokens(Tokenizer.from_file(tokenizer_file), LENGTH)
     found = []
@@ -106,7 +115,8 @@ def _tokenise(job: tuple[list[Group], str]) -> list[tuple[np.ndarray, np.ndarray
     return found
 
 
-def _write(groups: list[Group], pairs: list[tuple[np.ndarray, np.ndarray, np.ndarray]], out: Path) -> None:
+def write(groups: list[Group], pairs: list[tuple[np.ndarray, np.ndarray, np.ndarray]], out: Path) -> None:
+    """Groups and their tokens as flat arrays."""
     sizes = np.array([max(1, len(group.pairs)) for group in groups])
     np.savez(
         out,

@@ -63,11 +63,21 @@ class Layer(nn.Module):
         """One layer; ``mask`` says which tokens may be looked at, or what is added to how much they are."""
         batch, length, width = x.shape
         parts = self.qkv(x).view(batch, length, 3, self.heads, width // self.heads).permute(2, 0, 3, 1, 4)
-        attended = functional.scaled_dot_product_attention(parts[0], parts[1], parts[2], attn_mask=mask)
+        attended = attention_of(parts[0], parts[1], parts[2], mask)
         attended = self.out(attended.transpose(1, 2).reshape(batch, length, width))
         x = self.norm(x + functional.dropout(attended, self.dropout, self.training))
         inner = self.down(functional.gelu(self.up(x)))
         return self.last_norm(x + functional.dropout(inner, self.dropout, self.training))
+
+
+def attention_of(query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
+    """Attention with a mask that is added, or says what may be looked at.
+
+    On a processor the plain form takes half the time of the fused one: most texts are shorter than 200 tokens.
+    """
+    if query.is_cuda or mask.dtype == torch.bool:
+        return functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+    return torch.softmax((query * query.shape[-1] ** -0.5) @ key.transpose(2, 3) + mask, -1) @ value
 
 
 class CrossEncoder(nn.Module):
@@ -105,6 +115,8 @@ class CrossEncoder(nn.Module):
             # fast attention reads only what lies side by side, else a step takes twice as long.
             bias = self.distances(self.buckets[:length, :length].long()).permute(2, 0, 1).contiguous()[None].detach()
             mask = torch.where(mask, bias, torch.full_like(bias[:1, :1, :1, :1], -30000.0)).to(x.dtype)
+        elif not mask.is_cuda:
+            mask = torch.zeros(mask.shape, dtype=x.dtype).masked_fill(~mask, -30000.0)
         for layer in self.layers:
             x = layer(x, mask)
         return self.said(x, kinds, attention)

@@ -35,6 +35,9 @@ class Recipe:
     ``teacher`` is a file with the logits that a larger model gave all pairs (``predict`` writes one); the student learns
     those beside the labels. Logits of several teachers are averaged and stretched by ``stretch``: the mean of several is
     fainter than each of them.
+
+    Of weights that are trained further, only the last ``top_layers`` may learn (0: all do). ``mixed`` multiplies in 16 bits on a
+    processor too, which pays where it has instructions for that; without ``measured`` the model is written and not measured.
     """
 
     name: str = "plain"
@@ -57,6 +60,10 @@ class Recipe:
     document_loss: float = 0.5
     stretch: float = 1.0
     compile: bool = False
+    top_layers: int = 0
+    dropout: float = 0.1
+    mixed: bool = False
+    measured: bool = True
 
 
 @functools.lru_cache(maxsize=1)
@@ -184,7 +191,9 @@ class Data:
 
     def batch(self, host: dict[str, Tensor]) -> dict[str, Tensor]:
         """The padded tensors of a batch, where the model is."""
-        width = int(math.ceil(int(host["lengths"].max()) / 8) * 8)
+        # A processor prepares its products anew for each shape, so few widths are better than close ones.
+        step = 8 if self.device == "cuda" else 32
+        width = int(math.ceil(int(host["lengths"].max()) / step) * step)
         found = {name: tensor.to(self.device, non_blocking=True) for name, tensor in host.items()}
         columns = torch.arange(width, device=self.device)
         attention = columns[None] < found["lengths"][:, None]
@@ -230,22 +239,28 @@ def main(built: Path, weights: Path, out: Path, recipe: Recipe) -> None:
     data = Data(built, recipe, device)
     # All seeds begin with the same heads, so that the weights of several may be averaged.
     torch.manual_seed(0)
+    is_trained = weights.suffix in (".pt", ".onnx")
     start = torch.load(weights, weights_only=True) if weights.suffix == ".pt" else load_weights(weights)
-    model = CrossEncoder(shape_of(start, recipe.layers))
-    load = load_deeper if weights.suffix == ".pt" else load_mpnet if model.shape.relative else load_bert
+    model = CrossEncoder(shape_of(start, recipe.layers), recipe.dropout)
+    load = load_deeper if is_trained else load_mpnet if model.shape.relative else load_bert
     load(model, start)
     model.to(device)
+    if recipe.top_layers:
+        below = [model.words, model.places, model.kinds, model.norm, *model.layers[: -recipe.top_layers]]
+        for module in below:
+            module.requires_grad_(False)
     torch.manual_seed(recipe.seed)
     batches: list[np.ndarray] = []
     for epoch in range(math.ceil(recipe.epochs)):
         some = data.batches(data.training_groups(rng), rng)
         batches += some[: max(1, int(len(some) * min(1.0, recipe.epochs - epoch)))]
-    decayed = [p for p in model.parameters() if p.ndim > 1]
-    others = [p for p in model.parameters() if p.ndim <= 1]
+    learning = [p for p in model.parameters() if p.requires_grad]
+    decayed = [p for p in learning if p.ndim > 1]
+    others = [p for p in learning if p.ndim <= 1]
     optimiser = torch.optim.AdamW(
         [{"params": decayed, "weight_decay": 0.01}, {"params": others, "weight_decay": 0.0}],
         lr=recipe.rate,
-        fused=device == "cuda",
+        fused=device == "cuda" or recipe.mixed,
     )
     warm = max(1, len(batches) // 12)
     schedule = torch.optim.lr_scheduler.LambdaLR(
@@ -256,7 +271,7 @@ def main(built: Path, weights: Path, out: Path, recipe: Recipe) -> None:
     # Every batch has a shape of its own, so compiled code must not be made for one shape.
     forward = torch.compile(model, dynamic=True) if recipe.compile else model
     for step, (groups, batch) in enumerate(data.ahead(batches)):
-        with torch.autocast(device, torch.bfloat16, enabled=device == "cuda"):
+        with torch.autocast(device, torch.bfloat16, enabled=device == "cuda" or recipe.mixed):
             claims, tokens = forward(batch["ids"], batch["types"], batch["attention"])
         logits = group_logits(claims, batch["owner"], len(groups), recipe.softness)
         label = batch["label"] * 0.96 + 0.02
@@ -273,10 +288,10 @@ def main(built: Path, weights: Path, out: Path, recipe: Recipe) -> None:
         total = loss + recipe.token_loss * (token_losses * known).sum() / known.sum().clamp(min=1)
         optimiser.zero_grad(set_to_none=True)
         total.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        torch.nn.utils.clip_grad_norm_(learning, 1.0)
         optimiser.step()
         schedule.step()
-        if step % 400 == 0:
+        if step % 100 == 0:
             print(
                 f"{recipe.name} {step}/{len(batches)} loss {float(loss.detach()):.3f} {time.monotonic() - started:.0f} s",
                 flush=True,
@@ -317,7 +332,7 @@ def average(built: Path, models: Sequence[Path], out: Path, recipe: Recipe) -> N
 def _finish(model: CrossEncoder, data: Data, out: Path, facts: dict[str, float]) -> None:
     """Measure a model and write it."""
     out.mkdir(parents=True, exist_ok=True)
-    scores = measure(model, data, out)
+    scores = measure(model, data, out) if data.recipe.measured else {}
     report = {"recipe": asdict(data.recipe), **facts, "auroc": scores}
     (out / "report.json").write_text(json.dumps(report, indent=1))
     torch.save({name: tensor.half().cpu() for name, tensor in model.state_dict().items()}, out / "model.pt")
@@ -381,7 +396,9 @@ def measure(model: CrossEncoder, data: Data, out: Path) -> dict[str, float]:
 
 
 def load_weights(path: Path) -> dict[str, Tensor]:
-    """Weights of a starting model: safetensors, rows of int8 with a scale each, or a folder of parts of these."""
+    """Weights of a starting model: safetensors, rows of int8 with a scale each, a folder of parts of these, or what ships."""
+    if path.suffix == ".onnx":
+        return shipped_state(path)
     if path.is_dir():
         return {name: tensor for part in sorted(path.glob("*.npz")) for name, tensor in load_weights(part).items()}
     if path.suffix == ".safetensors":
@@ -398,6 +415,28 @@ def load_weights(path: Path) -> dict[str, Tensor]:
                 array = array * arrays[name + ":scale"].astype(np.float32)[:, None]
             weights[name] = torch.from_numpy(array)
     return weights
+
+
+def shipped_state(path: Path) -> dict[str, Tensor]:
+    """The state of a model that was written as ONNX, as it was before its weights became 8 bits."""
+    from agentunit_local.onnx_weights import read_weights
+    from agentunit_local.torch_encoder import EncoderWeights
+
+    weights = read_weights(path)
+    take = EncoderWeights(weights, path)
+    state = {"words.weight": take.words(), "token_head.weight": take.token_head()}
+    plain = ("places.weight", "kinds.weight", "norm.weight", "norm.bias", "token_head.bias", "distances.weight")
+    state |= {name: take[name] for name in plain if name != "distances.weight" or name in weights}
+    for head in ("claim_head.0", "claim_head.3"):
+        state |= {f"{head}.weight": take.linear(head), f"{head}.bias": take[f"{head}.bias"]}
+    for number in range(take.n_layers("layers.")):
+        for name in ("qkv", "out", "up", "down"):
+            at = f"layers.{number}.{name}"
+            state |= {f"{at}.weight": take.evened(at), f"{at}.bias": take[f"{at}.bias"]}
+        for name in ("norm", "last_norm"):
+            at = f"layers.{number}.{name}"
+            state |= {f"{at}.weight": take[f"{at}.weight"], f"{at}.bias": take[f"{at}.bias"]}
+    return {name: torch.from_numpy(np.array(array, np.float32)) for name, array in state.items()}
 
 
 if __name__ == "__main__":

@@ -300,3 +300,26 @@ def test_distances_fall_into_buckets_as_in_mpnet():
     assert buckets[2, 5] == 16 + 3
     assert buckets[199, 0] == 15
     assert buckets[0, 199] == 31
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning", "ignore::torch.jit.TracerWarning")
+def test_what_was_written_is_trained_further(data, built, start, tmp_path):
+    """Weights that were written as 8 bits are read back and trained on shortened data; lower layers stay as they are."""
+    from training.groundedness import build, export, further, train
+
+    plain = train.Recipe(layers=2, epochs=0.2, tokens=8000, measured=False)
+    train.main(built, start, tmp_path / "first", plain)
+    export.main(tmp_path / "first/model.pt", built, tmp_path / "model.onnx")
+    before = torch.load(tmp_path / "first/model.pt", weights_only=True)
+    read = train.shipped_state(tmp_path / "model.onnx")
+    assert read.keys() == before.keys()
+    off = {name: float((read[name][: len(tensor)] - tensor[: len(read[name])].float()).abs().mean())
+           for name, tensor in before.items()}  # fmt: skip
+    assert max(off.values()) < 0.01
+    groups = build.groups_of(data, tmp_path / "lexicon.json.gz")
+    further.write(groups, [TOKENIZER], tmp_path)
+    recipe = replace(plain, top_layers=1, mixed=True, dropout=0.0, answer_repeats=1)
+    train.main(tmp_path / "further-1.npz", tmp_path / "model.onnx", tmp_path / "second", recipe)
+    after = torch.load(tmp_path / "second/model.pt", weights_only=True)
+    assert torch.equal(after["layers.0.up.weight"], read["layers.0.up.weight"].half())
+    assert not torch.equal(after["layers.1.up.weight"], read["layers.1.up.weight"].half())

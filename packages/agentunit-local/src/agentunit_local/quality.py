@@ -15,6 +15,7 @@ from agentunit_local.grounding.claims import claims_of, why_no_claims
 from agentunit_local.grounding.cross_encoder import SHIPPED, CrossEncoder, opened
 from agentunit_local.grounding.languages import MEASURED, language_of
 from agentunit_local.grounding.relevance import passage_relevance
+from agentunit_local.grounding.segments import words_of
 from agentunit_local.grounding.support import Support, SupportJudge
 from agentunit_local.held_models import ModelHolder, ask_elsewhere, is_asked_elsewhere
 from agentunit_local.sentences import SentenceEncoder, shipped_encoder
@@ -111,6 +112,8 @@ class LocalBackend:
             return Verdict(1.0, {"matched": "equal to an expected answer"})
         if not answer.strip():
             return Verdict(None, {"reason": "the answer is empty"})
+        if _repeats_question(question):
+            return Verdict(0.0, {"matched": "the answer only repeats the question"})
         features = match_features(question.question or "", list(question.expected), answer)
         matched = correctness(features)
         detail: dict[str, Any] = {"features": {name: round(value, 4) for name, value in features.items()}}
@@ -177,6 +180,13 @@ def correctness_pair(question: QualityQuestion) -> tuple[str, str]:
     expected = " or ".join(list(question.expected)[:_EXPECTED_ANSWERS])
     answer = " ".join(question.answer.split()[:_ANSWER_WORDS])
     return f"Question: {asked}? Answer: {expected}", f"Question: {asked}? Answer: {answer}"
+
+
+def _repeats_question(question: QualityQuestion) -> bool:
+    """Whether an answer is the question once more, which may hold the words of the right answer among wrong ones."""
+    asked = (question.question or "").strip()
+    said = [word.casefold() for word in words_of(question.answer)]
+    return asked.endswith(("?", "？")) and bool(said) and said == [word.casefold() for word in words_of(asked)]
 
 
 def described(support: Support) -> dict[str, Any]:

@@ -130,7 +130,7 @@ def cross_encoder(weights: Weights, device: str, dtype: Any, path: Path) -> tupl
 
     The heads give, in full precision, the logit of each claim and behind it those of its tokens, as one array.
     """
-    take = _Weights(weights, path)
+    take = EncoderWeights(weights, path)
     relative = weights.get("distances.weight")
     encoder = TorchEncoder(
         device,
@@ -157,7 +157,7 @@ def cross_encoder(weights: Weights, device: str, dtype: Any, path: Path) -> tupl
     return encoder, _claim_heads(take, device)
 
 
-def _claim_heads(take: _Weights, device: str) -> Callable[..., Any]:
+def _claim_heads(take: EncoderWeights, device: str) -> Callable[..., Any]:
     import torch
     from torch.nn import functional
 
@@ -182,7 +182,7 @@ def _claim_heads(take: _Weights, device: str) -> Callable[..., Any]:
 
 def sentence_encoder(weights: Weights, device: str, dtype: Any, path: Path) -> tuple[TorchEncoder, Callable[..., Any]]:
     """The encoder of ``training/sentence_encoder``, and its head: the mean over the tokens of each text."""
-    take = _Weights(weights, path)
+    take = EncoderWeights(weights, path)
     encoder = TorchEncoder(device, dtype, heads=_BERT_HEADS, eps=_BERT_EPS, first_place=0)
     put = encoder.tensor
     encoder.words, encoder.places = put(take["words"] * take["word_scales"]), put(take["places"])
@@ -214,7 +214,7 @@ def sentence_encoder(weights: Weights, device: str, dtype: Any, path: Path) -> t
     return encoder, head
 
 
-class _Weights:
+class EncoderWeights:
     """Weights by name; one that is not there is a reason to refuse the file."""
 
     def __init__(self, weights: Weights, path: Path) -> None:

@@ -32,6 +32,11 @@ class Claim:
     end: int
     asked: str
 
+    @property
+    def read(self) -> str:
+        """What a model reads: ``asked`` with an end mark, so that one that is missing changes nothing."""
+        return f"{self.asked}." if self.asked[-1:].isalnum() else self.asked
+
 
 def claims_of(answer: str, question: str | None = None) -> list[Claim]:
     """The claims of an answer, without numbering, announcements and courtesies.

@@ -130,7 +130,7 @@ class SupportJudge:
         # The model is not asked about copied claims.
         asked = [number for number in range(len(claims)) if not copied[number]]
         pairs = [PairScore(LARGEST_LOGIT, -LARGEST_LOGIT)] * len(claims)
-        given = yield [(_joined(context, chosen[number]), claims[number].asked) for number in asked]
+        given = yield [(_joined(context, chosen[number]), claims[number].read) for number in asked]
         for number, score in zip(asked, given, strict=True):
             pairs[number] = score
         scores = [
@@ -174,8 +174,10 @@ class SupportJudge:
         nearest = None if best is None or not context.sentences[best].content & words else context.sentences[best]
         shift = claim.start - (len(claim.asked) - len(claim.text))
         doubtful = tuple(
-            {"start": start + shift, "end": end + shift, "probability": risk}
-            for start, end, risk in _merged([each for each in pair.doubtful if each[0] + shift >= claim.start])
+            {"start": start + shift, "end": min(end + shift, claim.end), "probability": risk}
+            for start, end, risk in _merged(
+                [each for each in pair.doubtful if claim.start <= each[0] + shift < claim.end]
+            )
         )
         return SupportedClaim(
             claim,
