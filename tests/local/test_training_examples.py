@@ -335,8 +335,9 @@ def test_shortened_evidence_keeps_what_a_claim_is_about():
     assert claim in short.pairs[0].evidence
     assert len(short.pairs[0].evidence.split()) < 150 < len(text.split())
     assert (short.pairs[0].wrong, short.label, short.document) == ([(0, 3)], 1.0, 8)
-    labelled = Group([Pair(text, claim)], 1.0, maker="answer")
-    assert further.shortened(labelled) is labelled
+    for maker in ("answer", "bridge removed"):
+        whole = Group([Pair(text, claim)], 1.0, maker=maker)
+        assert further.shortened(whole) is whole
 
 
 def test_a_document_and_its_double_are_drawn_together_and_measured_rows_never():
@@ -346,3 +347,20 @@ def test_a_document_and_its_double_are_drawn_together_and_measured_rows_never():
     assert 0.4 < len(documents) / 400 < 0.8
     measured = [Group([Pair(TEXT, "x")], 1.0, fold=-2, maker="answer")]
     assert further.chosen(measured) == []
+
+
+def test_a_claim_without_a_document_keeps_its_twin_and_its_length_is_left_to_chance():
+    text = " ".join(f"Street {n} has a shop for number {n} shoes." for n in range(60))
+    twins = [
+        Group([Pair(text, f"Street {n} has a shop.")], label, maker="reworded")
+        for n in range(300)
+        for label in (1.0, 0.0)
+    ]
+    found = further.chosen(twins)
+    labels = defaultdict(set)
+    for group in found:
+        labels[group.pairs[0].claim].add(group.label)
+    assert 0 < len(labels) < 300
+    assert all(each == {0.0, 1.0} for each in labels.values())
+    lengths = {round(len(further.shortened(group).pairs[0].evidence.split()), -1) for group in found}
+    assert len(lengths) >= 3

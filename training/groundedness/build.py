@@ -29,7 +29,7 @@ def main(data: Path, lexicon_file: Path, tokenizer_file: Path, out: Path) -> Non
     groups = groups_of(data, lexicon_file)
     parts = [groups[start : start + 4000] for start in range(0, len(groups), 4000)]
     with multiprocessing.Pool() as pool:
-        tokenised = pool.map(tokenise, [(part, str(tokenizer_file)) for part in parts], chunksize=1)
+        tokenised = pool.map(tokenize, [(part, str(tokenizer_file)) for part in parts], chunksize=1)
     write(groups, [pair for part in tokenised for pair in part], out)
     print(f"{len(groups)} groups, {time.monotonic() - started:.0f} s")
 
@@ -99,7 +99,7 @@ def _make(job: tuple) -> list[Group]:  # type: ignore[type-arg]
     return groups
 
 
-def tokenise(job: tuple[list[Group], str]) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+def tokenize(job: tuple[list[Group], str]) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """The ids, types and marks of wrong tokens of each pair of some groups."""
     groups, tokenizer_file = job
     encoder = PairTokens(Tokenizer.from_file(tokenizer_file), LENGTH)

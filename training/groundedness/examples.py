@@ -217,7 +217,7 @@ def answer_group(row: dict[str, Any]) -> Group:
     pairs = []
     for claim in claims_of(row["response"], row.get("question")):
         evidence = " ".join(context.sentences[n].sentence.text for n in context.evidence_for(claim.asked))
-        pairs.append(Pair(evidence, claim.read))
+        pairs.append(Pair(evidence, claim.text_for_model))
     label = row["faithful"] if row.get("hallucinated") is None else float(not row["hallucinated"])
     dataset = row["dataset"]
     weight = 0.4 if dataset.startswith("halueval") else 2.5

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from training.groundedness.groups import LENGTH
-from training.groundedness.model import CrossEncoder, Layer, shape_of
+from training.groundedness.model import CrossEncoder, Layer, n_layers, shape_of
 
 _SAMPLE = 192
 _SHARES = {"qkv": 0.5, "out": 0.5, "up": 0.5, "down": 0.8}
@@ -186,8 +186,7 @@ def sample_pairs(built: Path) -> list[tuple[Tensor, Tensor, Tensor]]:
 def trained(weights: Path) -> CrossEncoder:
     """The model of a training run."""
     state = torch.load(weights, weights_only=True)
-    depth = 1 + max(int(name.split(".")[1]) for name in state if name.startswith("layers."))
-    model = CrossEncoder(shape_of(state, depth))
+    model = CrossEncoder(shape_of(state, n_layers(state)))
     model.load_state_dict({name: tensor.float() for name, tensor in state.items()})
     return model.eval()
 

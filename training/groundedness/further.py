@@ -10,6 +10,7 @@ from __future__ import annotations
 import multiprocessing
 import random
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from agentunit_local.grounding.evidence import Context
@@ -29,38 +30,37 @@ LONG_GIVEN = ("narrativeqa_lt", "pubmedqa_lt", "boolq_lt", "condaqa_yesno")
 EVIDENCE_WORDS = (60, 90, 130)
 """How many words of evidence are kept: one of these for all claims about a document."""
 SEED = 20261118
+_WHOLE = ("answer", "answer to a question", "given", "bridge removed", "definition removed")
+"""Makers whose evidence stays whole: people's labels are of all of it, and some claims need two sentences that lie apart."""
 
 
 def chosen(groups: list[Group]) -> list[Group]:
-    """The groups that are used; groups about one document, or its double with something changed, stay together."""
+    """The groups that are used. All about one document stay together, and so do a claim's true and false evidence."""
     found = []
-    for number, group in enumerate(groups):
-        if group.fold == -2:
-            continue
+    for group in groups:
         share = 0.1 if group.kind in LONG_GIVEN and group.maker == "given" else SHARES[group.maker]
-        if _draw(group, number).random() < share:
+        if group.fold != -2 and _draw(group, "share").random() < share:
             found.append(group)
     return found
 
 
 def shortened(group: Group) -> Group:
-    """A group with less evidence; people's labels are of what the whole evidence says, so theirs stays whole."""
-    if group.maker in ("answer", "answer to a question", "given"):
+    """A group with less evidence."""
+    if group.maker in _WHOLE:
         return group
-    words = _draw(group, 0).choice(EVIDENCE_WORDS)
+    words = _draw(group, "length").choice(EVIDENCE_WORDS)
     pairs = []
     for pair in group.pairs:
         context = Context([pair.evidence])
         kept = context.evidence_for(pair.claim.removeprefix("The text answers the question: "), words)
         pairs.append(Pair(" ".join(context.sentences[n].sentence.text for n in kept), pair.claim, pair.wrong))
-    return Group(
-        pairs, group.label, group.weight, group.kind, group.key, group.fold, group.document, group.maker
-    )  # fmt: skip
+    return replace(group, pairs=pairs)
 
 
-def _draw(group: Group, number: int) -> random.Random:
-    """Chance that is the same for a document and its double, whose numbers are one apart."""
-    return random.Random(f"{SEED} {group.document >> 1 if group.document >= 0 else number}")
+def _draw(group: Group, purpose: str) -> random.Random:
+    """Chance that is the same for a document and its double, whose numbers are one apart; else for a claim."""
+    claims = [pair.claim for pair in group.pairs]
+    return random.Random(f"{SEED} {purpose} {group.document >> 1 if group.document >= 0 else claims}")
 
 
 def write(groups: list[Group], tokenizers: list[Path], out: Path) -> None:
@@ -69,7 +69,7 @@ def write(groups: list[Group], tokenizers: list[Path], out: Path) -> None:
         kept = pool.map(shortened, chosen(groups), chunksize=256)
         parts = [kept[start : start + 4000] for start in range(0, len(kept), 4000)]
         for number, tokenizer in enumerate(tokenizers, 1):
-            tokenised = pool.map(build.tokenise, [(part, str(tokenizer)) for part in parts], chunksize=1)
+            tokenised = pool.map(build.tokenize, [(part, str(tokenizer)) for part in parts], chunksize=1)
             build.write(kept, [pair for part in tokenised for pair in part], out / f"further-{number}.npz")
     print(len(kept), "groups")
 

@@ -116,7 +116,7 @@ class CrossEncoder(nn.Module):
             bias = self.distances(self.buckets[:length, :length].long()).permute(2, 0, 1).contiguous()[None].detach()
             mask = torch.where(mask, bias, torch.full_like(bias[:1, :1, :1, :1], -30000.0)).to(x.dtype)
         elif not mask.is_cuda:
-            mask = torch.zeros(mask.shape, dtype=x.dtype).masked_fill(~mask, -30000.0)
+            mask = x.new_zeros(mask.shape).masked_fill(~mask, -30000.0)
         for layer in self.layers:
             x = layer(x, mask)
         return self.said(x, kinds, attention)
@@ -214,9 +214,14 @@ def _copy(module: nn.Module, weights: dict[str, Tensor], name: str) -> None:
     module.bias.copy_(weights[name + ".bias"])  # type: ignore[operator]
 
 
+def n_layers(state: dict[str, Tensor]) -> int:
+    """How many layers a trained cross-encoder has."""
+    return 1 + max(int(name.split(".")[1]) for name in state if name.startswith("layers."))
+
+
 def load_deeper(model: CrossEncoder, state: dict[str, Tensor]) -> None:
     """Start from a trained, deeper cross-encoder: evenly spaced layers of it, and all the rest."""
-    depth = 1 + max(int(name.split(".")[1]) for name in state if name.startswith("layers."))
+    depth = n_layers(state)
     spacing = depth / len(model.layers)
     taken = {f"layers.{int(n * spacing + spacing / 2)}.": f"layers.{n}." for n in range(len(model.layers))}
     chosen = {}

@@ -132,7 +132,7 @@ def _digest(row: dict[str, Any]) -> bytes:
 
 def _pair(context: Context, claim: Claim) -> tuple[str, str]:
     chosen = context.evidence_for(claim.asked)
-    return " ".join(context.sentences[number].sentence.text for number in chosen), claim.read
+    return " ".join(context.sentences[number].sentence.text for number in chosen), claim.text_for_model
 
 
 def _scored(

@@ -20,7 +20,7 @@ from torch.nn import functional
 
 from training.groundedness.agreement import auroc, rank_correlation
 from training.groundedness.groups import MADE
-from training.groundedness.model import CrossEncoder, load_bert, load_deeper, load_mpnet, shape_of
+from training.groundedness.model import CrossEncoder, load_bert, load_deeper, load_mpnet, n_layers, shape_of
 
 # How many answers to one document stand in a batch together, and how many batches are put together ahead.
 _TOGETHER, _AHEAD = 8, 6
@@ -37,7 +37,8 @@ class Recipe:
     fainter than each of them.
 
     Of weights that are trained further, only the last ``top_layers`` may learn (0: all do). ``mixed`` multiplies in 16 bits on a
-    processor too, which pays where it has instructions for that; without ``measured`` the model is written and not measured.
+    processor too and fuses the optimizer, which pays where it has instructions for that; without ``measured`` the model is
+    written and not measured. A start that was written as ONNX keeps all its layers.
     """
 
     name: str = "plain"
@@ -191,7 +192,7 @@ class Data:
 
     def batch(self, host: dict[str, Tensor]) -> dict[str, Tensor]:
         """The padded tensors of a batch, where the model is."""
-        # A processor prepares its products anew for each shape, so few widths are better than close ones.
+        # A processor prepares its products again for each shape, so few widths are better than close ones.
         step = 8 if self.device == "cuda" else 32
         width = int(math.ceil(int(host["lengths"].max()) / step) * step)
         found = {name: tensor.to(self.device, non_blocking=True) for name, tensor in host.items()}
@@ -241,7 +242,8 @@ def main(built: Path, weights: Path, out: Path, recipe: Recipe) -> None:
     torch.manual_seed(0)
     is_trained = weights.suffix in (".pt", ".onnx")
     start = torch.load(weights, weights_only=True) if weights.suffix == ".pt" else load_weights(weights)
-    model = CrossEncoder(shape_of(start, recipe.layers), recipe.dropout)
+    layers = n_layers(start) if weights.suffix == ".onnx" else recipe.layers
+    model = CrossEncoder(shape_of(start, layers), recipe.dropout)
     load = load_deeper if is_trained else load_mpnet if model.shape.relative else load_bert
     load(model, start)
     model.to(device)

@@ -316,7 +316,7 @@ class FaithfulnessMetric(_GroundedMetric):
         detail_keys=("answer", "references"),
         backend=LEXICAL,
         informational=frozenset({LEXICAL}),
-        version="4",
+        version="5",
         question="Does what the agent saw support everything the answer says?",
         mean_of="support",
     )
@@ -350,6 +350,7 @@ class AnswerCorrectnessMetric(_QualityMetric):
         detail_keys=("expected", "answer"),
         backend=LEXICAL,
         informational=frozenset({LEXICAL}),
+        version="2",
         question="Is the answer right?",
         mean_of="correctness",
     )
@@ -400,7 +401,7 @@ class HallucinationRateMetric(_GroundedMetric):
         detail_keys=("answer", "references"),
         backend=LEXICAL,
         informational=frozenset({LEXICAL}),
-        version="4",
+        version="5",
         question="Does the answer say anything that nothing the agent saw supports?",
         mean_of="lack of support",
     )

@@ -304,7 +304,7 @@ def test_distances_fall_into_buckets_as_in_mpnet():
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning", "ignore::torch.jit.TracerWarning")
 def test_what_was_written_is_trained_further(data, built, start, tmp_path):
-    """Weights that were written as 8 bits are read back and trained on shortened data; lower layers stay as they are."""
+    """Weights written as 8 bits are read back and trained on shortened data; lower layers stay as they are."""
     from training.groundedness import build, export, further, train
 
     plain = train.Recipe(layers=2, epochs=0.2, tokens=8000, measured=False)

@@ -113,7 +113,7 @@ class LocalBackend:
         if not answer.strip():
             return Verdict(None, {"reason": "the answer is empty"})
         if _repeats_question(question):
-            return Verdict(0.0, {"matched": "the answer only repeats the question"})
+            return Verdict(0.0, {"rule": "the answer only repeats the question"})
         features = match_features(question.question or "", list(question.expected), answer)
         matched = correctness(features)
         detail: dict[str, Any] = {"features": {name: round(value, 4) for name, value in features.items()}}
@@ -183,10 +183,25 @@ def correctness_pair(question: QualityQuestion) -> tuple[str, str]:
 
 
 def _repeats_question(question: QualityQuestion) -> bool:
-    """Whether an answer is the question once more, which may hold the words of the right answer among wrong ones."""
-    asked = (question.question or "").strip()
-    said = [word.casefold() for word in words_of(question.answer)]
-    return asked.endswith(("?", "？")) and bool(said) and said == [word.casefold() for word in words_of(asked)]
+    """Whether an answer is only the question once more, or the choice that it offers ("Paris or Rome").
+
+    Not where an expected answer holds all that the answer says.
+    """
+    asked, said = _spelled(question.question or ""), _spelled(question.answer)
+    expected = [_spelled(each) for each in question.expected]
+    if (
+        not said.strip()
+        or not (question.question or "").rstrip().endswith("?")
+        or any(said in each for each in expected)
+    ):
+        return False
+    return said == asked or (
+        said in asked and any(said.startswith(f"{each}or ") or said.endswith(f" or{each}") for each in expected)
+    )
+
+
+def _spelled(text: str) -> str:
+    return f" {' '.join(words_of(text))} ".casefold()
 
 
 def described(support: Support) -> dict[str, Any]:

@@ -230,6 +230,7 @@ class EncoderWeights:
         return found
 
     def n_layers(self, prefix: str) -> int:
+        """How many layers the file has whose names begin with a prefix."""
         numbers = {name.removeprefix(prefix).split(".")[0] for name in self._weights if name.startswith(prefix)}
         return len(numbers)
 

@@ -12,6 +12,8 @@ _SHORT_WORDS = 6
 _ITEM_WORDS = 8
 _END_MARKS = ".!?…。！？"
 _AROUND = " \t*_"
+_CLOSING = _AROUND + "\"'”’)]」』）"
+_CJK = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 _ANNOUNCED = re.compile(r"(?:here(?:'s|’s| is| are)|below (?:is|are)|the following (?:is|are))?\s*", re.IGNORECASE)
 
 _NUMBER = re.compile(r"\(?(\d{1,3})[.)]")
@@ -33,9 +35,16 @@ class Claim:
     asked: str
 
     @property
-    def read(self) -> str:
-        """What a model reads: ``asked`` with an end mark, so that one that is missing changes nothing."""
-        return f"{self.asked}." if self.asked[-1:].isalnum() else self.asked
+    def text_for_model(self) -> str:
+        """``asked`` with an end mark, so that one that is missing changes nothing.
+
+        >>> [Claim(each, 0, 0, each).text_for_model for each in ("It is 5 %", "It is (in part) so.)", "他在北京出生")]
+        ['It is 5 %.', 'It is (in part) so.)', '他在北京出生。']
+        """
+        last = self.asked.rstrip(_CLOSING)[-1:]
+        if last in _END_MARKS:
+            return self.asked
+        return self.asked + ("。" if _CJK.match(last) else ".")
 
 
 def claims_of(answer: str, question: str | None = None) -> list[Claim]:

@@ -130,7 +130,7 @@ class SupportJudge:
         # The model is not asked about copied claims.
         asked = [number for number in range(len(claims)) if not copied[number]]
         pairs = [PairScore(LARGEST_LOGIT, -LARGEST_LOGIT)] * len(claims)
-        given = yield [(_joined(context, chosen[number]), claims[number].read) for number in asked]
+        given = yield [(_joined(context, chosen[number]), claims[number].text_for_model) for number in asked]
         for number, score in zip(asked, given, strict=True):
             pairs[number] = score
         scores = [
