@@ -125,25 +125,17 @@ def test_equal_answers_need_no_model():
 
 
 @pytest.mark.parametrize(
-    ("question", "answer", "expected", "is_echo"),
+    ("question", "expected", "answer", "most"),
     [
-        ("Is Paris or Rome the capital of France?", "is Paris, or Rome, the capital of France", "Paris", True),
-        ("Is Paris or Rome the capital of France?", "Paris or Rome.", "Paris", True),
-        ("Which is larger, 5 or 7?", "5 or 7", "7", True),
-        ("Is Paris or Rome the capital of France?", "Paris is the capital of France.", "Paris", False),
-        ("Is Paris or Rome the capital of France?", "Paris, or Lutetia", "Paris", False),
-        ("Which city is the capital of France?", "Paris or Lutetia", "Paris", False),
-        ("the capital of France is Paris", "The capital of France is Paris", "Paris", False),
-        ("How are you?", "how are you", "How are you", False),
-        ("Who said 'to be or not to be'?", "to be or not to be", "To be, or not to be", False),
-        ("Did Ann or Bo win, or both?", "Ann or Bo", "either Ann or Bo", False),
-        ("?", "!", "Paris", False),
+        ("Is Paris or Rome the capital of France?", "Paris", "Paris or Rome.", 0.0),
+        ("Is the valve made of brass or steel?", "It is made of brass.", "It is made of steel.", 0.2),
+        (None, "Every 20 minutes", "Every 12 minutes.", 0.2),
     ],
 )
-def test_an_answer_that_only_repeats_the_question_is_wrong(question, answer, expected, is_echo):
+def test_an_answer_that_contradicts_the_expected_one_is_wrong_and_says_why(question, expected, answer, most):
     verdict = LocalBackend().judge("answer_correctness", [asked(answer, [], question, (expected,))])[0]
-    assert (verdict.value == 0.0) == is_echo
-    assert ("repeats the question" in verdict.detail.get("rule", "")) == is_echo
+    assert 0.0 <= verdict.value <= most
+    assert verdict.detail["rule"].startswith("the answer ")
 
 
 def test_relevance_is_a_matter_of_the_question():

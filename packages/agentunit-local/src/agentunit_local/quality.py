@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from agentunit.backends.quality import QualityQuestion, Verdict
-from agentunit_local.answer_matching import correctness, match_features
+from agentunit_local.answer_matching import contradiction, correctness, match_features
 from agentunit_local.grounding.calibration import Calibration, calibration_of
 from agentunit_local.grounding.claims import claims_of, why_no_claims
 from agentunit_local.grounding.cross_encoder import SHIPPED, CrossEncoder, opened
 from agentunit_local.grounding.languages import MEASURED, language_of
 from agentunit_local.grounding.relevance import passage_relevance
-from agentunit_local.grounding.segments import words_of
 from agentunit_local.grounding.support import Support, SupportJudge
 from agentunit_local.held_models import ModelHolder, ask_elsewhere, is_asked_elsewhere
 from agentunit_local.sentences import SentenceEncoder, shipped_encoder
@@ -112,13 +111,17 @@ class LocalBackend:
             return Verdict(1.0, {"matched": "equal to an expected answer"})
         if not answer.strip():
             return Verdict(None, {"reason": "the answer is empty"})
-        if _repeats_question(question):
-            return Verdict(0.0, {"rule": "the answer only repeats the question"})
+        found = contradiction(question.question or "", question.expected, answer)
+        if found is not None and not found.most:
+            return Verdict(0.0, {"rule": found.rule})
+        most = 1.0 if found is None else found.most
         features = match_features(question.question or "", list(question.expected), answer)
         matched = correctness(features)
         detail: dict[str, Any] = {"features": {name: round(value, 4) for name, value in features.items()}}
+        if found is not None:
+            detail["rule"] = found.rule
         if not question.question:
-            return Verdict(round(matched, 6), {**detail, "matched": round(matched, 4)})
+            return Verdict(round(min(most, matched), 6), {**detail, "matched": round(matched, 4)})
         (score,) = yield [correctness_pair(question)]
         logit = score.logit
         weights = self._calibration().correctness
@@ -128,7 +131,7 @@ class LocalBackend:
         unread = len(answer.split()) - _ANSWER_WORDS, len(question.expected) - _EXPECTED_ANSWERS
         if max(unread) > 0:
             detail["not_read_by_model"] = {"answer_words": max(0, unread[0]), "expected_answers": max(0, unread[1])}
-        return Verdict(round(1 / (1 + exp(-total)), 6), detail)
+        return Verdict(round(min(most, 1 / (1 + exp(-total))), 6), detail)
 
     def _relevance(self, question: QualityQuestion) -> Judging:
         if not question.question or not question.question.strip():
@@ -180,28 +183,6 @@ def correctness_pair(question: QualityQuestion) -> tuple[str, str]:
     expected = " or ".join(list(question.expected)[:_EXPECTED_ANSWERS])
     answer = " ".join(question.answer.split()[:_ANSWER_WORDS])
     return f"Question: {asked}? Answer: {expected}", f"Question: {asked}? Answer: {answer}"
-
-
-def _repeats_question(question: QualityQuestion) -> bool:
-    """Whether an answer is only the question once more, or the choice that it offers ("Paris or Rome").
-
-    Not where an expected answer holds all that the answer says.
-    """
-    asked, said = _spelled(question.question or ""), _spelled(question.answer)
-    expected = [_spelled(each) for each in question.expected]
-    if (
-        not said.strip()
-        or not (question.question or "").rstrip().endswith("?")
-        or any(said in each for each in expected)
-    ):
-        return False
-    return said == asked or (
-        said in asked and any(said.startswith(f"{each}or ") or said.endswith(f" or{each}") for each in expected)
-    )
-
-
-def _spelled(text: str) -> str:
-    return f" {' '.join(words_of(text))} ".casefold()
 
 
 def described(support: Support) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from agentunit_local.answer_matching.contradictions import contradiction
 from agentunit_local.answer_matching.features import match_features
 from agentunit_local.answer_matching.score import correctness
 
-__all__ = ["correctness", "match_features"]
+__all__ = ["contradiction", "correctness", "match_features"]
