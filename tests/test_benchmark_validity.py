@@ -277,7 +277,7 @@ def test_held_out_figures_stand_on_the_page_and_each_score_has_one(folder, tmp_p
     run(tmp_path)
     page = (tmp_path / "docs/validity.md").read_text(encoding="utf-8")
     assert "## Held-out figures of 2026-11-15" in page
-    assert "| `answer_correctness` | local | agreement 0.82 | NQ301 |" in page
+    assert "| `answer_correctness` | local | agreement 0.82 | NQ301, version 1 of the metric |" in page
     places = [(metric, each.backend) for each in held_out().figures if each.trust for metric in each.metrics]
     assert len(places) == len(set(places))
 

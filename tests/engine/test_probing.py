@@ -112,7 +112,8 @@ def detaching(query: str) -> str:
 def test_what_an_agent_detaches_is_measured_too(where: str, tmp_path: Path) -> None:
     agent: Any = CommandAgent(DETACHING) if where == "command" else CallableAgent(detaching, isolation=where)  # type: ignore[arg-type]
     _, _, found = recorded(tmp_path, agent, [EnergyMetric(sample_interval=30)])
-    assert all(0.5 <= metadata["resource_use"]["cpu_s"] <= 0.9 for metadata in found), found
+    # The kernel counts by ticks and the process by nanoseconds: a half second may be counted a little short.
+    assert all(0.45 <= metadata["resource_use"]["cpu_s"] <= 0.9 for metadata in found), found
 
 
 def test_a_call_cut_short_keeps_what_was_measured(tmp_path: Path) -> None:

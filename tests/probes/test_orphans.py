@@ -49,7 +49,8 @@ def test_a_detached_process_counts(tmp_path: Path, interval_s: float) -> None:
         detach(tmp_path / "done")
         wait_for(tmp_path / "done")
     found = trace.metadata["resource_use"]
-    assert 0.5 <= found["cpu_s"] <= 0.8
+    # The kernel counts by ticks and the process by nanoseconds: a half second may be counted a little short.
+    assert 0.45 <= found["cpu_s"] <= 0.8
     assert found["missing"] == []
     assert not orphans._subreaper()
 

@@ -229,7 +229,11 @@ def test_a_tunnel_through_a_proxy_carries_tls_to_the_server_itself(
         place = (await reader.readuntil(b"\r\n\r\n")).split()[1].decode()
         far_reader, far_writer = await asyncio.open_connection("127.0.0.1", int(place.rpartition(":")[2]))
         writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
-        await asyncio.gather(relay(reader, far_writer), relay(far_reader, writer), return_exceptions=True)
+        try:
+            await asyncio.gather(relay(reader, far_writer), relay(far_reader, writer), return_exceptions=True)
+        finally:
+            writer.close()
+            far_writer.close()
 
     async def exchanged(address: Address) -> list[int]:
         proxy = await asyncio.start_server(proxied, "127.0.0.1", 0)
@@ -240,7 +244,6 @@ def test_a_tunnel_through_a_proxy_carries_tls_to_the_server_itself(
         found = [(await client.send(address.target, body)).status for _ in range(2)]
         client.close()
         proxy.close()
-        await asyncio.sleep(0.05)
         return found
 
     with JudgeServer(echo, tls=_tls(certificate)) as server:

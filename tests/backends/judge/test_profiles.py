@@ -329,7 +329,12 @@ def test_https_goes_through_a_tunnel(certificate: tuple[Path, Path], monkeypatch
             port = urlsplit(server.url).port
             far_reader, far_writer = await asyncio.open_connection("127.0.0.1", port)
             writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
-            await asyncio.gather(_copied(reader, far_writer), _copied(far_reader, writer))
+            try:
+                await asyncio.gather(_copied(reader, far_writer), _copied(far_reader, writer))
+            finally:
+                # The loop may end before the other side does: what it leaves open fails whichever test comes next.
+                writer.close()
+                far_writer.close()
 
         proxy = await asyncio.start_server(tunnel, "127.0.0.1", 0)
         place = f"127.0.0.1:{proxy.sockets[0].getsockname()[1]}"
