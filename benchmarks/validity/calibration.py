@@ -50,7 +50,8 @@ def calibration_chapter(root: Path = ROOT) -> str:
             *lines,
             "",
             "‡ Rows of this set trained the model, so that its mean says little. The large model's figures on such "
-            "sets are of one that was trained without them.\n",
+            "sets are of one that was trained without them. All are of the weights before version 6 of the metrics, "
+            "which were trained further since.\n",
         ]
     )
 

@@ -44,7 +44,7 @@ def test_json_is_one_object_with_everything(invoke):
     run = json.loads(result.stdout)
     assert run["sources"] == ["runs.jsonl"]
     parameters = {"backend": "auto", "calibration": None}
-    assert run["metrics"] == [{"name": "answer_correctness", "version": "2", "parameters": parameters}]
+    assert run["metrics"] == [{"name": "answer_correctness", "version": "3", "parameters": parameters}]
     (row,) = run["summary"]["metrics"]
     assert (row["mean"], row["n_scored"], row["n_cases"], row["interval"]) == (0.5, 2, 2, "wilson")
     assert row["worst_cases"] == ["q2"]

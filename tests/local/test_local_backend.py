@@ -148,6 +148,72 @@ def test_relevance_is_a_matter_of_the_question():
     assert LocalBackend().judge("retrieval_quality", [asked("12 euros.", passages)])[0].value is None
 
 
+def relevances(answer, expected=()):
+    """Of two passages about the same thing, of which one holds the answer to the question: Mira Sol."""
+    question = "Who won the harbor race in 2021?"
+    passages = [
+        "The harbor race in 2021 was won by Mira Sol, two minutes ahead of her sister.",
+        "The harbor race in 2021 was held in rain. Who won the race in 2021 is told on the next page.",
+    ]
+    verdict = LocalBackend().judge("retrieval_quality", [asked(answer, passages, question, expected)])[0]
+    return verdict.detail["judged_against"], [each["relevance"] for each in verdict.detail["passages"]]
+
+
+def test_a_passage_that_holds_the_answer_is_more_relevant_than_one_on_the_topic():
+    judged_against, (holds, on_topic) = relevances("Mira Sol won it.")
+    assert judged_against == "answer"
+    assert holds > on_topic + 0.1
+    # By the question alone the other passage, which repeats it, was as good.
+    judged_against, (holds, on_topic) = relevances("I'm sorry, but I cannot answer that.")
+    assert judged_against == "question"
+    assert holds < on_topic + 0.1
+    # Words of the question that the answer repeats tell no passage from another.
+    _, (holds, on_topic) = relevances("The harbor race in 2021 was won by Mira Sol.")
+    assert holds > on_topic + 0.1
+
+
+def test_what_the_case_expects_decides_about_passages_not_what_the_agent_said():
+    aliases = (*(f"Alias {name}" for name in "BCDEFGH"), "Mira Sol")
+    wrong = relevances("It was held in rain.", aliases)
+    assert wrong == relevances("Mira Sol", aliases)
+    judged_against, (holds, on_topic) = wrong
+    assert judged_against == "expected_output"
+    assert holds > on_topic + 0.1
+
+
+@pytest.mark.parametrize("expected", ["Yes", "no", "B", "True", "I don't know.", "In 2021."])
+def test_an_expected_answer_that_no_passage_can_hold_leaves_it_to_the_question(expected):
+    by_question = relevances("")[1]
+    assert relevances("Mira Sol won it.", (expected,)) == ("question", by_question)
+
+
+def test_a_passage_holds_a_number_in_any_spelling():
+    passages = ["Oslo has a population of 3,500,000 people.", "Oslo is the capital, and many people live there."]
+    for expected in ("3.5 million", "3,500,000"):
+        given = asked("", passages, "How many people live in Oslo?", (expected,))
+        first, second = LocalBackend().judge("retrieval_quality", [given])[0].detail["passages"]
+        assert first["relevance"] > second["relevance"] + 0.1, expected
+
+
+def test_passages_that_each_hold_a_part_of_the_answer_are_all_relevant():
+    passages = [
+        "The ferry leaves at nine from pier four.",
+        "A ferry ticket costs 12 euros.",
+        "Bread is baked at night.",
+    ]
+    answer = "The ferry leaves at nine. A ticket costs 12 euros."
+    verdict = LocalBackend().judge("retrieval_quality", [asked(answer, passages, "When does the ferry leave?")])[0]
+    first, second, third = (each["relevance"] for each in verdict.detail["passages"])
+    assert min(first, second) > 0.4 > 0.1 > third
+
+
+def test_an_answer_in_a_language_that_was_not_measured_leaves_it_to_the_question_and_informs_only():
+    passages = ["巴黎是法国的首都，位于塞纳河畔。", "面包是用面粉做的，需要一天的时间。"]
+    verdict = LocalBackend().judge("retrieval_quality", [asked("巴黎。", passages, "法国的首都是哪里？", ("巴黎",))])[0]
+    assert verdict.detail["judged_against"] == "question"
+    assert "measured only on text in en" in verdict.detail["informational"]
+
+
 def test_passages_are_judged_without_an_answer_too():
     case = {"id": "q1", "query": "How much is a ticket?", "context": ["Tickets are 12 euros."]}
     assert RetrievalQualityMetric(backend="local").evaluate(case, None, None).value > 0.5

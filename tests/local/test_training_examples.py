@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
+import zipfile
 from collections import defaultdict
 from itertools import pairwise
 
 import numpy as np
 import pytest
-from training.groundedness import balance, examples, further, removed, summaries
+from training.groundedness import balance, examples, further, removed, revisions, summaries, tables
 from training.groundedness.agreement import auroc
 from training.groundedness.dialogues import dialogue_groups, report
 from training.groundedness.edits import Editor, Made, Source
@@ -342,11 +344,11 @@ def test_shortened_evidence_keeps_what_a_claim_is_about():
 
 def test_a_document_and_its_double_are_drawn_together_and_measured_rows_never():
     groups = [Group([Pair(TEXT, "x")], 1.0, document=document, maker="denied") for document in range(400)]
-    documents = {group.document for group in further.chosen(groups)}
+    documents = {group.document for group in further.chosen(groups, {"denied": 0.6})}
     assert documents == {document ^ 1 for document in documents}
     assert 0.4 < len(documents) / 400 < 0.8
     measured = [Group([Pair(TEXT, "x")], 1.0, fold=-2, maker="answer")]
-    assert further.chosen(measured) == []
+    assert further.chosen(measured, {"answer": 1.0}) == []
 
 
 def test_a_claim_without_a_document_keeps_its_twin_and_its_length_is_left_to_chance():
@@ -356,7 +358,7 @@ def test_a_claim_without_a_document_keeps_its_twin_and_its_length_is_left_to_cha
         for n in range(300)
         for label in (1.0, 0.0)
     ]
-    found = further.chosen(twins)
+    found = further.chosen(twins, {"reworded": 0.3})
     labels = defaultdict(set)
     for group in found:
         labels[group.pairs[0].claim].add(group.label)
@@ -364,3 +366,53 @@ def test_a_claim_without_a_document_keeps_its_twin_and_its_length_is_left_to_cha
     assert all(each == {0.0, 1.0} for each in labels.values())
     lengths = {round(len(further.shortened(group).pairs[0].evidence.split()), -1) for group in found}
     assert len(lengths) >= 3
+
+
+def test_shares_are_by_maker_but_of_revisions_and_long_texts_by_set():
+    shares = {"given": 1.0, "long": 0.0, "vitaminc_real": 0.0, "vitaminc_synthetic": 1.0}
+    groups = [
+        Group([Pair("a", "b")], 1.0, kind=kind, maker=maker)
+        for kind, maker in (
+            ("mnli_dev", "given"), ("boolq_lt", "given"),
+            ("vitaminc_real", "revised"), ("vitaminc_synthetic", "revised"),
+        )
+    ]  # fmt: skip
+    assert [group.kind for group in further.chosen(groups, shares)] == ["mnli_dev", "vitaminc_synthetic"]
+    for size in further.SHARES.values():
+        assert size.keys() == further.SHARES["small"].keys()
+
+
+def test_a_revision_makes_one_claim_true_and_the_other_false(tmp_path):
+    before, after = "The album was released in 2003 .", "The album was released in 2005 ."
+    first, second = "Ten Bells -LRB- album -RRB- came out in 2003 .", "Ten Bells -LRB- album -RRB- came out in 2005 ."
+    rows = [
+        {"case_id": "1", "page": "Ten_Bells", "claim": claim, "evidence": evidence, "label": label}
+        for claim, evidence, label in (
+            (first, before, "SUPPORTS"), (first, after, "REFUTES"),
+            (second, after, "SUPPORTS"), (second, before, "NOT ENOUGH INFO"),
+        )
+    ]  # fmt: skip
+    with zipfile.ZipFile(tmp_path / "vitaminc_real.zip", "w") as archive:
+        archive.writestr("vitaminc_real/test.jsonl", "\n".join(map(json.dumps, rows)))
+    groups = list(revisions.revised_groups(tmp_path / "vitaminc_real.zip"))
+    assert [group.label for group in groups] == [1.0, 0.0, 1.0, 0.0]
+    assert len({group.document for group in groups}) == 1
+    assert claim(groups[0]) == "Ten Bells (album) came out in 2003."
+    assert evidence(groups[0]) == "Ten Bells: The album was released in 2003."
+    # What a refuted claim has otherwise than the true one is wrong; what is left open has no place.
+    wrong = [None if pair.wrong is None else [pair.claim[a:b] for a, b in pair.wrong] for pair in
+             (group.pairs[0] for group in groups)]  # fmt: skip
+    assert wrong == [[], ["2003"], [], None]
+
+
+def test_claims_about_a_box_are_read_with_its_fields_as_text(tmp_path):
+    (tmp_path / "maindata").mkdir()
+    (tmp_path / "tables/json").mkdir(parents=True)
+    (tmp_path / "maindata/infotabs_train.tsv").write_text(
+        'annotater_id\ttable_id\thypothesis\tlabel\nA\tT1\t"It has a ""drum""."\tE\nA\tT1\tIt is long.\tN\n'
+    )
+    (tmp_path / "tables/json/T1.json").write_text('{"title": ["Ten Bells"], "Instruments": ["drum", "flute"]}')
+    groups = list(tables.table_groups(tmp_path))
+    assert [(claim(group), group.label) for group in groups] == [('It has a "drum".', 1.0), ("It is long.", 0.0)]
+    assert evidence(groups[0]) == "title: Ten Bells\nInstruments: drum, flute"
+    assert groups[0].document == groups[1].document

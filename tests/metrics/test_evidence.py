@@ -235,7 +235,7 @@ def test_the_lexical_fallback_reads_the_context_only() -> None:
     assert "no context" in metric.evaluate(DatasetCase("q"), SEEN_TOOLS, "08:30").detail["reason"]
     narrowed = FaithfulnessMetric(backend=quality.LEXICAL, evidence="tools").evaluate(CASE, SEEN, "x")
     assert "reads the context only" in narrowed.detail["reason"]
-    assert FaithfulnessMetric.info.version == HallucinationRateMetric.info.version == "5"
+    assert FaithfulnessMetric.info.version == HallucinationRateMetric.info.version == "6"
 
 
 SEEN_TOOLS = trace_of(("tool_call", {"name": "clock", "status": "success", "result": "08:30"}))

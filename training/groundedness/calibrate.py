@@ -12,22 +12,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from agentunit_local.grounding.calibration import shipped_calibration
-from agentunit_local.grounding.evidence import Context
-from agentunit_local.grounding.relevance import relevance_signals
-from agentunit_local.sentences import shipped_encoder
-from agentunit_local.steps import answered
-from sklearn.linear_model import LogisticRegression
 
 from training.groundedness.fit import fit_probabilities, fit_thresholds, left_out, scaled_mix
-from training.groundedness.groups import rows_of
 from training.groundedness.scored import scored_by_shipped, scored_by_training
 
 SEEN_ROWS_SLOPE = 0.47
@@ -50,32 +42,6 @@ def fit_faithfulness(
     fitted = fit_probabilities([row for row in rows if not row.graded], mix, memory)
     fitted = replace(fitted, thresholds=fit_thresholds(rows, fitted))
     return asdict(fitted), left_out(rows, mix, memory)
-
-
-def fit_relevance(data: Path) -> dict[str, float]:
-    """Weights of the signals of relevance, on ARES and QNLI rows, each set counting alike."""
-    rows = [
-        ("ares", row["question"], row["context"], int(row["context_relevant"]))
-        for row in rows_of(data / "dev/rag_triad.jsonl.gz")
-    ]
-    for row in list(rows_of(data / "train/qnli_dev.jsonl.gz"))[:200]:
-        question = row["hypothesis"].partition("question: ")[2]
-        rows.append(("qnli", question, [row["premise"]], int(row["label"] == "entailment")))
-    encoder = shipped_encoder()
-    inputs, labels = [], []
-    for _, question, passages, label in rows:
-        steps = [relevance_signals(question, each, Context([each])) for each in passages if each.strip()]
-        found = [answered(each, encoder.encode) for each in steps]
-        inputs.append([float(np.mean([signals[name] for signals in found])) for name in ("whole", "part", "words")])
-        labels.append(label)
-    sizes = Counter((kind, label) for kind, _, _, label in rows)
-    weights = np.array([1 / sizes[kind, label] for kind, _, _, label in rows])
-    model = LogisticRegression(C=1.0).fit(
-        np.array(inputs), labels, sample_weight=weights * len(weights) / weights.sum()
-    )
-    names = ("whole", "part", "words")
-    fitted = {name: round(float(value), 5) for name, value in zip(names, model.coef_[0], strict=True)}
-    return {**fitted, "intercept": round(float(model.intercept_[0]), 5)}
 
 
 def main(data: Path, scores_file: Path, out: Path, report: Path, without: Mapping[str, Path]) -> None:

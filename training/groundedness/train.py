@@ -38,7 +38,8 @@ class Recipe:
 
     Of weights that are trained further, only the last ``top_layers`` may learn (0: all do). ``mixed`` multiplies in 16 bits on a
     processor too and fuses the optimizer, which pays where it has instructions for that; without ``measured`` the model is
-    written and not measured. A start that was written as ONNX keeps all its layers.
+    written and not measured. A start that was written as ONNX keeps all its layers. ``save_every`` so many steps the weights are
+    written, so that hours of a processor are not lost and can be looked at before they end.
     """
 
     name: str = "plain"
@@ -65,6 +66,7 @@ class Recipe:
     dropout: float = 0.1
     mixed: bool = False
     measured: bool = True
+    save_every: int = 0
 
 
 @functools.lru_cache(maxsize=1)
@@ -192,8 +194,8 @@ class Data:
 
     def batch(self, host: dict[str, Tensor]) -> dict[str, Tensor]:
         """The padded tensors of a batch, where the model is."""
-        # A processor prepares its products again for each shape, so few widths are better than close ones.
-        step = 8 if self.device == "cuda" else 32
+        # A processor prepares its products again for each shape, so it gets fewer widths.
+        step = 8 if self.device == "cuda" else 16
         width = int(math.ceil(int(host["lengths"].max()) / step) * step)
         found = {name: tensor.to(self.device, non_blocking=True) for name, tensor in host.items()}
         columns = torch.arange(width, device=self.device)
@@ -298,6 +300,8 @@ def main(built: Path, weights: Path, out: Path, recipe: Recipe) -> None:
                 f"{recipe.name} {step}/{len(batches)} loss {float(loss.detach()):.3f} {time.monotonic() - started:.0f} s",
                 flush=True,
             )
+        if recipe.save_every and step % recipe.save_every == recipe.save_every - 1:
+            _save(model, out)
     torch.cuda.synchronize() if device == "cuda" else None
     _finish(model, data, out, {"steps": len(batches), "seconds": time.monotonic() - started})
 
@@ -337,7 +341,7 @@ def _finish(model: CrossEncoder, data: Data, out: Path, facts: dict[str, float])
     scores = measure(model, data, out) if data.recipe.measured else {}
     report = {"recipe": asdict(data.recipe), **facts, "auroc": scores}
     (out / "report.json").write_text(json.dumps(report, indent=1))
-    torch.save({name: tensor.half().cpu() for name, tensor in model.state_dict().items()}, out / "model.pt")
+    _save(model, out)
     if data.recipe.predict:
         np.save(out / "logits.npy", predictions(model, data).astype(np.float16))
     print(data.recipe.name, json.dumps(scores), json.dumps(facts), flush=True)
@@ -353,6 +357,11 @@ def predictions(model: CrossEncoder, data: Data) -> np.ndarray:
             claims, _ = model(batch["ids"], batch["types"], batch["attention"])
         logits[batch["pairs"].cpu().numpy()] = claims.float().cpu().numpy()
     return logits
+
+
+def _save(model: CrossEncoder, out: Path) -> None:
+    out.mkdir(parents=True, exist_ok=True)
+    torch.save({name: tensor.half().cpu() for name, tensor in model.state_dict().items()}, out / "model.pt")
 
 
 @torch.no_grad()

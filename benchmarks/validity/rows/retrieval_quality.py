@@ -28,7 +28,10 @@ MOST_ROWS = 200
 
 CAN = {
     "lexical": "The lexical backend notices passages that the answer repeats word for word.",
-    "local": "The local model compares the question with each passage, and ranks passages on the topic first.",
+    "local": (
+        "The local model compares the question and the answer (the expected one, if a case has it) with each passage, "
+        "and ranks passages first that hold the answer."
+    ),
 }
 CANNOT = {
     "lexical": (
@@ -36,8 +39,9 @@ CANNOT = {
         "answers rarely repeat a whole passage. It is shown as informational and gates nothing unless you name it."
     ),
     "local": (
-        "A passage that is on the topic and does not hold the answer may still score well. The sets are small and of "
-        "three kinds only."
+        "Without an answer, a passage that is on the topic may score as well as one that helps. By an agent's answer "
+        "that is wrong, the wrong passage looks useful. The sets are small and of three kinds only: the weights were "
+        "fitted on ARES, MS MARCO has no answers, and RGB has right ones only, by whose words passages were labeled."
     ),
 }
 

@@ -316,7 +316,7 @@ class FaithfulnessMetric(_GroundedMetric):
         detail_keys=("answer", "references"),
         backend=LEXICAL,
         informational=frozenset({LEXICAL}),
-        version="5",
+        version="6",
         question="Does what the agent saw support everything the answer says?",
         mean_of="support",
     )
@@ -350,7 +350,7 @@ class AnswerCorrectnessMetric(_QualityMetric):
         detail_keys=("expected", "answer"),
         backend=LEXICAL,
         informational=frozenset({LEXICAL}),
-        version="2",
+        version="3",
         question="Is the answer right?",
         mean_of="correctness",
     )
@@ -401,7 +401,7 @@ class HallucinationRateMetric(_GroundedMetric):
         detail_keys=("answer", "references"),
         backend=LEXICAL,
         informational=frozenset({LEXICAL}),
-        version="5",
+        version="6",
         question="Does the answer say anything that nothing the agent saw supports?",
         mean_of="lack of support",
     )
@@ -441,6 +441,7 @@ class RetrievalQualityMetric(_QualityMetric):
         question="How much of the retrieved context is to the point?",
         graded=True,
         mean_of="relevance",
+        version="2",
     )
     name = info.name
 

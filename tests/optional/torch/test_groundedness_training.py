@@ -317,9 +317,9 @@ def test_what_was_written_is_trained_further(data, built, start, tmp_path):
            for name, tensor in before.items()}  # fmt: skip
     assert max(off.values()) < 0.01
     groups = build.groups_of(data, tmp_path / "lexicon.json.gz")
-    further.write(groups, [TOKENIZER], tmp_path)
+    further.write(groups, {"small": TOKENIZER}, tmp_path)
     recipe = replace(plain, top_layers=1, mixed=True, dropout=0.0, answer_repeats=1)
-    train.main(tmp_path / "further-1.npz", tmp_path / "model.onnx", tmp_path / "second", recipe)
+    train.main(tmp_path / "further-small.npz", tmp_path / "model.onnx", tmp_path / "second", recipe)
     after = torch.load(tmp_path / "second/model.pt", weights_only=True)
     assert torch.equal(after["layers.0.up.weight"], read["layers.0.up.weight"].half())
     assert not torch.equal(after["layers.1.up.weight"], read["layers.1.up.weight"].half())

@@ -82,7 +82,7 @@ def test_a_doubt_leads_to_the_evidence(look: Callable[..., Any], address: str, r
     page = look(f"{address}/#/run/{runs['desk'][-1]}/case/0-0").page
     page.get_by_role("button", name="doubt 1: why").click()
     assert page.evaluate("document.activeElement.id") == "doubt-1"
-    page.locator(".evidence").get_by_role("button", name="context[0]").click()
+    page.locator("#doubt-1").get_by_role("button", name="context[0]").click()
     assert page.evaluate("document.activeElement.id") == "passage-0"
     assert "11 October" in page.locator("mark.unsupported, mark.doubtful").first.inner_text()
 

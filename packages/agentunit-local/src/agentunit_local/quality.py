@@ -10,11 +10,11 @@ from typing import Any
 
 from agentunit.backends.quality import QualityQuestion, Verdict
 from agentunit_local.answer_matching import contradiction, correctness, match_features
-from agentunit_local.grounding.calibration import Calibration, calibration_of
+from agentunit_local.grounding.calibration import Calibration, calibration_of, shipped_calibration
 from agentunit_local.grounding.claims import claims_of, why_no_claims
 from agentunit_local.grounding.cross_encoder import SHIPPED, CrossEncoder, opened
 from agentunit_local.grounding.languages import MEASURED, language_of
-from agentunit_local.grounding.relevance import passage_relevance
+from agentunit_local.grounding.relevance import Answer, relevances
 from agentunit_local.grounding.support import Support, SupportJudge
 from agentunit_local.held_models import ModelHolder, ask_elsewhere, is_asked_elsewhere
 from agentunit_local.sentences import SentenceEncoder, shipped_encoder
@@ -136,12 +136,15 @@ class LocalBackend:
     def _relevance(self, question: QualityQuestion) -> Judging:
         if not question.question or not question.question.strip():
             return Verdict(None, {"reason": "no question: relevance is judged against case.query"})
-        found = []
-        for passage in question.context:
-            relevance = yield from passage_relevance(question.question, passage, self._calibration().relevance)
-            found.append(relevance)
+        language = _language(question)
+        judged_against, answers = ("question", []) if "informational" in language else _known_answers(question)
+        # The sentence encoder is the same beside every size of the other model.
+        calibration = shipped_calibration()
+        weights = calibration.answered_relevance if answers else calibration.relevance
+        found = yield from relevances(question.question, answers, question.context, weights)
         passages = [{"passage": number, "relevance": round(each, 4)} for number, each in enumerate(found)]
-        return Verdict(round(sum(found) / len(found), 6), {"passages": passages})
+        detail = {"passages": passages, "judged_against": judged_against, **language}
+        return Verdict(round(sum(found) / len(found), 6), detail)
 
 
 class GpuBackend(LocalBackend):
@@ -175,6 +178,19 @@ class GpuBackend(LocalBackend):
         ask_elsewhere(transport)
         opened.cache_clear()
         shipped_encoder.cache_clear()
+
+
+def _known_answers(question: QualityQuestion) -> tuple[str, list[Answer]]:
+    """What passages are judged against: what the case expects, what the agent claims, or the question alone.
+
+    Answers that decline, or say no more than yes or no, are in no passage.
+    """
+    asked = question.question or ""
+    expected = [text for text in question.expected if text.strip()]
+    name, texts = ("expected_output", expected) if expected else ("answer", [question.answer])
+    claims = dict.fromkeys(claim.text for text in texts for claim in claims_of(text, asked))
+    answers = [answer for claim in claims if (answer := Answer.of(claim, asked)) is not None]
+    return (name, answers) if answers else ("question", [])
 
 
 def correctness_pair(question: QualityQuestion) -> tuple[str, str]:

@@ -21,6 +21,7 @@ class Calibration:
     faithfulness: Mix
     correctness: dict[str, float]
     relevance: dict[str, float]
+    answered_relevance: dict[str, float]
 
 
 def shipped_calibration() -> Calibration:
@@ -35,4 +36,6 @@ def calibration_of(weights: Path) -> Calibration:
         fitted = json.loads((weights / _FILE).read_text(encoding="utf-8"))
     except OSError:
         raise ModelFilesError(f"{weights}: a model of AgentUnit must come with {_FILE}; there is none") from None
-    return Calibration(Mix(**fitted["faithfulness"]), fitted["correctness"], fitted["relevance"])
+    # Files of larger models lack the last one: relevance is judged by the numbers of this package.
+    answered = fitted.get("answered_relevance", {})
+    return Calibration(Mix(**fitted["faithfulness"]), fitted["correctness"], fitted["relevance"], answered)

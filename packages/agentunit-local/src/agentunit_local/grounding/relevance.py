@@ -1,47 +1,132 @@
-"""How relevant a passage is to a question: by the meaning of its parts, and by the question's words."""
+"""How relevant passages are to a question: by the meaning of their parts, and by the words of question and answer."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
 from math import exp
 from typing import Any
 
-from agentunit_local.grounding.evidence import Context
+from agentunit_local.grounding.evidence import Context, ContextSentence
+from agentunit_local.grounding.figures import Figures, figures_of, share_stated
 from agentunit_local.grounding.segments import is_content, stem, words_of
 
 _PART_SENTENCES = 3
 _MOST_PARTS = 12
+_NUMBER = re.compile(r"\d|^(?:hundred|thousand|[mb]illion|dozen)")
+_SAYS_NOTHING = frozenset({"yes", "no", "true", "fals", "false", "none", "n/a", "na"})
 
 
-def passage_relevance(
-    question: str, passage: str, weights: Mapping[str, float]
-) -> Generator[list[str], Sequence[Any], float]:
-    """The probability that a passage helps with a question, 0 to 1; an empty passage does not.
+@dataclass(frozen=True)
+class Answer:
+    """What an answer says beyond its question: its words (those that are numbers apart) and its figures."""
 
-    In steps: yields the texts that must be encoded, and is sent their vectors.
+    text: str
+    words: frozenset[str]
+    numbers: frozenset[str]
+    figures: Figures
+
+    @classmethod
+    def of(cls, text: str, question: str) -> Answer | None:
+        """``None`` for an answer that a passage cannot hold: "Yes.", "B", or words of the question.
+
+        >>> Answer.of("They are.", "Are dogs allowed?") is None, Answer.of("In 1969.", "When was it?").numbers
+        (True, frozenset({'1969'}))
+        """
+        asked = frozenset(map(stem, words_of(question)))
+        own = [word for word in words_of(text) if is_content(word) and stem(word) not in asked]
+        stems = frozenset(stem(word) for word in own if len(word) > 1 or word.isdigit()) - _SAYS_NOTHING
+        if not stems:
+            return None
+        numbers = frozenset(each for each in stems if _NUMBER.search(each))
+        said = " ".join(word for word in words_of(text) if stem(word) not in asked)
+        return cls(text, stems - numbers, numbers, figures_of(said))
+
+    def held_by(self, sentences: Sequence[ContextSentence]) -> float:
+        """Which share of it sentences hold. Numbers and dates count in any spelling, or as the words they are."""
+        found = frozenset[str]().union(*(each.content for each in sentences))
+        n_words = len(self.words & found)
+        figures = self.figures
+        n_figures = len(figures.amounts) + len(figures.dates) + len(figures.times)
+        held = [(n_words + len(self.numbers & found)) / len(self.words | self.numbers)]
+        stated = share_stated(figures, (figures_of(each.sentence.text) for each in sentences)) if n_figures else None
+        if stated is not None:
+            held.append((n_words + stated * n_figures) / (len(self.words) + n_figures))
+        return max(held)
+
+
+def relevances(
+    question: str, answers: Sequence[Answer], passages: Sequence[str], weights: Mapping[str, float]
+) -> Generator[list[str], Sequence[Any], list[float]]:
+    """The probability that each passage helps with a question, 0 to 1; an empty passage does not.
+
+    Of several answers, the one that a passage fits best counts. ``weights`` are those with an answer where there is
+    one. In steps: yields the texts that must be encoded, and is sent their vectors.
     """
-    context = Context([passage])
-    if not context.sentences:
+    all_signals = yield from relevance_signals(question, answers, passages)
+    return [_probability(signals, weights) for signals in all_signals]
+
+
+def _probability(signals: Sequence[Mapping[str, float]], weights: Mapping[str, float]) -> float:
+    if not signals:
         return 0.0
-    signals = yield from relevance_signals(question, passage, context)
-    total = weights["intercept"] + sum(weights[name] * value for name, value in signals.items())
-    return 1 / (1 + exp(-max(-30.0, min(30.0, total))))
+    totals = [weights["intercept"] + sum(weights[name] * value for name, value in each.items()) for each in signals]
+    return 1 / (1 + exp(-max(-30.0, min(30.0, max(totals)))))
 
 
 def relevance_signals(
-    question: str, passage: str, context: Context
-) -> Generator[list[str], Sequence[Any], dict[str, float]]:
-    """The likeness in meaning of the whole passage and of its best part, and the question's words in one sentence."""
-    wanted = frozenset(stem(word) for word in words_of(question) if is_content(word))
-    shares = [len(wanted & each.content) / max(1, len(wanted)) for each in context.sentences]
+    question: str, answers: Sequence[Answer], passages: Sequence[str]
+) -> Generator[list[str], Sequence[Any], list[list[dict[str, float]]]]:
+    """What speaks for each passage: by the question alone, or once for each answer. Nothing speaks for an empty one.
+
+    By the question: the likeness in meaning of its best part (without an answer, of the whole too), and the question's
+    words in one sentence. By an answer: the likeness of the best part to it, and how much of what it says beyond the
+    question is in one sentence and in all.
+    """
+    asked = list(dict.fromkeys([question, *(answer.text for answer in answers)]))
+    vectors = dict(zip(asked, (yield asked), strict=True))
+    found: list[list[dict[str, float]]] = []
+    for passage in passages:
+        context = Context([passage])
+        if not context.sentences:
+            found.append([])
+            continue
+        shares = _shares(_content(question), context)
+        parts = _parts(context, shares)
+        # A short passage is its own only part: the same text is not read twice.
+        texts = list(dict.fromkeys([*parts, *([] if answers else [passage])]))
+        read = dict(zip(texts, (yield texts), strict=True))
+        likeness = {text: max(float(read[part] @ vector) for part in parts) for text, vector in vectors.items()}
+        by_question = {"part": likeness[question], "words": max(shares)}
+        if answers:
+            found.append(
+                [
+                    {**by_question, "answer": likeness[answer.text], "answer_words": _held(answer, context)}
+                    for answer in answers
+                ]
+            )
+        else:
+            found.append([{**by_question, "whole": float(read[passage] @ vectors[question])}])
+    return found
+
+
+def _parts(context: Context, shares: Sequence[float]) -> list[str]:
+    """Some sentences at a time; of a long passage those that hold most of the question's words: encoding takes time."""
     step = _PART_SENTENCES - 1
-    # Of a long passage, the parts that hold most of the question's words are enough: encoding is what takes time.
     starts = sorted(range(0, len(shares), step), key=lambda at: -max(shares[at : at + _PART_SENTENCES]))[:_MOST_PARTS]
-    parts = [" ".join(each.sentence.text for each in context.sentences[at : at + _PART_SENTENCES]) for at in starts]
-    # A short passage is its own only part: the same text is not read twice.
-    texts = list(dict.fromkeys([question, passage, *parts]))
-    found = yield texts
-    vectors = dict(zip(texts, found, strict=True))
-    asked, whole = vectors[question], vectors[passage]
-    met = max(shares)
-    return {"whole": float(whole @ asked), "part": max(float(vectors[part] @ asked) for part in parts), "words": met}
+    return [" ".join(each.sentence.text for each in context.sentences[at : at + _PART_SENTENCES]) for at in starts]
+
+
+def _content(text: str) -> frozenset[str]:
+    return frozenset(stem(word) for word in words_of(text) if is_content(word))
+
+
+def _shares(wanted: frozenset[str], context: Context) -> list[float]:
+    """Which share of words each sentence holds."""
+    return [len(wanted & each.content) / max(1, len(wanted)) for each in context.sentences]
+
+
+def _held(answer: Answer, context: Context) -> float:
+    """Which share of an answer a passage holds: half by its best sentence, half by all of them."""
+    return (max(answer.held_by([each]) for each in context.sentences) + answer.held_by(context.sentences)) / 2
