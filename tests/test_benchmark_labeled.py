@@ -30,7 +30,7 @@ def population(n_cases: int, *, graded: bool = False, clustered: bool = False) -
     return Population("made", "up", labels, scores, sizes)
 
 
-@pytest.mark.parametrize("n", [12, 40, 110])
+@pytest.mark.parametrize("n", [12, 40, 110, 399])
 @pytest.mark.parametrize("graded", [False, True])
 def test_many_draws_at_once_are_the_plain_formula(n, graded):
     made = population(400, graded=graded)

@@ -111,6 +111,53 @@ def test_rows_seen_in_training_are_marked_and_in_no_mean(model, tmp_path):
     assert not any("left out of training" in each.scorer.backend for each in family.figures)
 
 
+def test_calibration_is_measured_on_sets_that_training_never_saw(model, tmp_path):
+    family, figures = measured("faithfulness", faithfulness_data(tmp_path))
+    # 32 values of 0.9 are all supported (0.1 off), 48 of 0.2 have 8 supported ones (0.2 − 1/6 off).
+    rows = "rows of the sets unseen in training"
+    assert figures["local", rows, "calibration error"].n == 80
+    assert figures["local", rows, "calibration error"].value == round((32 * 0.1 + abs(48 * 0.2 - 8)) / 80, 4)
+    # Both sets have as many of both labels: counting alike changes nothing.
+    assert figures["local", f"{rows}, sets and labels counting alike", "calibration error"].value == 0.06
+    assert not any(figure.statistic == "calibration error" for figure in family.headline)
+
+
+def test_calibration_with_sets_and_labels_alike_weighs_rows(model):
+    from benchmarks.validity.measure import Scorer
+    from benchmarks.validity.quality_figures import calibration_figures
+
+    from agentunit.engine.validity import ScoredRow
+
+    rows = [ScoredRow(1.0, 0.75, None)] * 3 + [ScoredRow(0.0, 0.75, None)]
+    over_all, alike = calibration_figures({Scorer("m", "metric"): {"s": rows}}, ["s"], "rows")
+    assert (over_all.value, alike.value) == (0.0, 0.25)
+
+
+def test_answers_are_scored_with_each_change(model, tmp_path, monkeypatch):
+    texts = ("It is true. It is old.", "It is old. It is new.", "It is red. It is blue.")
+    row = {"dataset": "wice", "hallucinated": False, "response": "true it is"}
+    data = labelled(tmp_path, faithfulness=[{**row, "context": list(texts[:n]), "group": n} for n in (1, 2)])
+    # A model that likes capitals, and dislikes long answers and what stands first when it is not true.
+    monkeypatch.setattr(model, "judge", lambda measure, questions: [
+        Verdict(0.5 + 0.02 * each.answer.isupper() - 0.001 * len(each.answer) + 0.1 * ("true" in each.context[0]))
+        for each in questions
+    ])  # fmt: skip
+    family, figures = measured("robustness", data)
+    found = {(dataset, statistic): figure.value for (_, dataset, statistic), figure in figures.items()}
+    holds, largest = "share of answers that hold", "largest change"
+    assert found["capitals", holds] == 1.0
+    assert found["capitals", largest] == 0.02
+    assert found["a sentence from elsewhere", holds] == 1.0
+    assert found["a sentence from elsewhere", largest] < -0.03
+    assert found["a courtesy", holds] == 0.0
+    assert found["20 passages about other things", holds] == 0.0
+    assert found["20 passages about other things", largest] == -0.1
+    # One passage has no other order.
+    assert figures["local", "passages in reverse", holds].n == 1
+    assert found["passages in reverse", holds] == 0.0
+    assert "benchmarks/validity/recorded_robustness.json" in family.files
+
+
 def test_figures_on_rows_left_out_of_training_count_instead(model, tmp_path):
     write_left_out(tmp_path, {"frank_cnndm": {"n": 8, "auroc": 0.6}, "cliff_xsum": {"n": 8, "auroc": 0.1}})
     family, figures = measured("faithfulness", faithfulness_data(tmp_path))

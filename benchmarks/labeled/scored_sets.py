@@ -103,7 +103,7 @@ MINIMIZATION = {"data_minimization (values)": by_metric(DataMinimizationMetric()
 
 def labelled_sets(data: LabelledData) -> Iterator[tuple[str, list[LabelledCase], Mapping[str, Scorer]]]:
     """Every set with labels of a case, and what scores it."""
-    for name, cases in _by_dataset(data.rows("faithfulness"), faithfulness._case).items():
+    for name, cases in _by_dataset(data.rows("faithfulness"), faithfulness.labeled_case).items():
         yield name, cases, FAITHFULNESS
     for name, cases in _by_dataset(data.rows("answer_correctness"), _answer).items():
         yield name, cases, CORRECTNESS

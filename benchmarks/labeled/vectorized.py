@@ -86,8 +86,11 @@ def _lower_sides(
         rest = ~exact
         bound = lower_bounds(values[rest], lowest[rest], alpha, critical, None if sizes is None else sizes[rest])
         shrunk[rest] = estimate[rest] - math.sqrt(max(0.0, 1.0 - share)) * (estimate[rest] - bound)
-        if sizes is None:
-            shrunk[rest] = np.maximum(shrunk[rest], labels[rest].sum(1) / n_cases)
+        least = labels[rest].sum(1) / n_cases
+        if n == n_cases - 1:
+            shrunk[rest] = least
+        elif sizes is None:
+            shrunk[rest] = np.maximum(shrunk[rest], least)
     return Intervals(estimate, shrunk, shrunk, by_fold.mean(1))
 
 

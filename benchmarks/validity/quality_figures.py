@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -30,6 +31,7 @@ from benchmarks.validity.measure import (
 from benchmarks.validity.progress import each_set
 
 ABOVE_PLAIN = "AUROC above content-token precision"
+CALIBRATION = "calibration error"
 FIXED_ANSWERS = frozenset({ALWAYS_GOOD.name, ALWAYS_BAD.name})
 # Others report the F1 of finding hallucinated answers on this set.
 SETS_WITH_FAULT_F1 = frozenset({"ragtruth_qa"})
@@ -124,6 +126,29 @@ def mean_aurocs(scored: Scored, names: Iterable[str], dataset: str) -> list[Figu
     means = [mean_figure(scorer, rows_of, dataset) for scorer, rows_of in chosen.items() if rows_of]
     # The mean of one set is called a mean too: the name says which sets were asked for.
     return [replace(figure, dataset=dataset) for figure in means]
+
+
+def calibration_figures(scored: Scored, names: Sequence[str], dataset: str) -> list[Figure]:
+    """The expected calibration error of each metric on the named sets, over all rows and with sets and labels alike."""
+    figures = []
+    for scorer, rows_of in scored.items():
+        rows = [(name, row) for name in names for row in rows_of.get(name, ())]
+        if scorer.kind != "metric" or not rows:
+            continue
+        shares = Counter((name, row.label) for name, row in rows)
+        alike = [1 / shares[name, row.label] for name, row in rows]
+        for weights, added in (([1.0] * len(rows), ""), (alike, ", sets and labels counting alike")):
+            error = calibration_error([row for _, row in rows], weights)
+            figures.append(Figure(scorer, dataset + added, CALIBRATION, len(rows), tidy(error), None, None))
+    return figures
+
+
+def calibration_error(rows: Sequence[ScoredRow], weights: Sequence[float]) -> float:
+    """The mean distance between values and labels, by tenths of the scale."""
+    off: dict[int, float] = defaultdict(float)
+    for row, weight in zip(rows, weights, strict=True):
+        off[min(9, int(row.value * 10))] += weight * (row.value - row.label)
+    return sum(map(abs, off.values())) / sum(weights)
 
 
 def small_edit_means(scored: Scored) -> list[Figure]:

@@ -708,7 +708,11 @@ def test_a_store_that_cannot_be_written_ends_the_run(store: Store, monkeypatch: 
 
 @pytest.mark.skipif(not hasattr(os, "fork") or sys.platform == "darwin", reason="needs fork")
 @pytest.mark.parametrize(("isolation", "in_workers"), [("auto", True), ("process", True), ("thread", False)])
-def test_a_suite_says_where_a_named_agent_runs(store: Store, tmp_path: Path, isolation: str, in_workers: bool) -> None:
+def test_a_suite_says_where_a_named_agent_runs(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, isolation: str, in_workers: bool
+) -> None:
+    # A model that another test opened in this process leaves a thread, and then "auto" means threads.
+    monkeypatch.setattr(threading, "enumerate", lambda: [threading.main_thread()])
     (tmp_path / "agent_of_a_suite.py").write_text("import os\ndef answer(query):\n    return str(os.getpid())\n")
     (tmp_path / "suite.yaml").write_text(
         "agent: agent_of_a_suite:answer\ndataset: [{query: a}, {query: b}, {query: c}]\n"

@@ -62,6 +62,13 @@ def test_one_missing_label_leaves_what_it_could_be():
     assert labeled_rate([None] * 4, {0: 1.0, 1: 1.0, 2: 1.0}).low == 0.75
 
 
+def test_a_score_says_nothing_certain_of_the_last_case():
+    labels = [place % 10 / 10.0 for place in range(120)]
+    found = labeled_rate([*labels, 0.5], dict(enumerate(labels)))
+    assert found.method == "labels and scores"
+    assert (found.low, found.high) == pytest.approx((54.0 / 121.0, 55.0 / 121.0))
+
+
 # -- what scores do
 
 

@@ -20,8 +20,10 @@ from benchmarks.validity.measure import Figure, LabelledCase, Scorer, score_sets
 from benchmarks.validity.quality_backends import Sets, beyond_lexical
 from benchmarks.validity.quality_figures import (
     ABOVE_PLAIN,
+    CALIBRATION,
     SMALL_EDITS,
     above_plain,
+    calibration_figures,
     grounding_figures,
     mean_aurocs,
     numbered,
@@ -49,6 +51,7 @@ RELEASED = {
 MOST_ROWS, MOST_SEEN_ROWS = 250, 60
 TOLERANCE = 0.02
 UNSEEN = "mean of the sets unseen in training"
+UNSEEN_ROWS = "rows of the sets unseen in training"
 
 
 def measure(data: LabelledData) -> Family:
@@ -56,7 +59,7 @@ def measure(data: LabelledData) -> Family:
     rows = data.rows("faithfulness")
     sets: dict[str, list[LabelledCase]] = {}
     for row in rows:
-        sets.setdefault(row["dataset"], []).append(_case(row))
+        sets.setdefault(row["dataset"], []).append(labeled_case(row))
     in_mean = [name for name in sorted(sets) if name not in OUTSIDE_MEAN]
 
     def sets_for(backend: str) -> Sets:
@@ -67,7 +70,8 @@ def measure(data: LabelledData) -> Family:
         of_backend = unnumbered(in_step)
         names = [name for name in in_mean if not was_seen(backend, name)]
         ahead = above_plain(in_step, ANSWER_WORDS_IN_CONTEXT)
-        return [*grounding_figures(of_backend), *ahead, *mean_aurocs(of_backend, names, UNSEEN)]
+        found = [*grounding_figures(of_backend), *ahead, *mean_aurocs(of_backend, names, UNSEEN)]
+        return [*found, *calibration_figures(of_backend, names, UNSEEN_ROWS)]
 
     lexical = [[FaithfulnessMetric(backend="lexical"), HallucinationRateMetric(backend="lexical")]]
     scored = score_sets(sets, lexical, BASELINES)
@@ -87,7 +91,7 @@ def measure(data: LabelledData) -> Family:
         plain = {scorer: rows_of for scorer, rows_of in scored.items() if scorer.kind == "baseline"}
         headline += [*means, *mean_aurocs(plain, [name for name in in_mean if not was_seen(backend, name)], UNSEEN)]
         headline += _left_out_means(left_out, [each for each in of_sets if each not in seen], in_mean)
-        figures += [*of_sets, *left_out]
+        figures += [*of_sets, *left_out, *(figure for figure in found if figure.statistic == CALIBRATION)]
     signs = [text for sign, text in SIGNS.items() if sign in marks.values()]
     measured = {"lexical", *slow.figures}
     compared = [figure for figure in figures if figure.statistic == ABOVE_PLAIN]
@@ -176,7 +180,7 @@ def _released(rows: list[dict[str, Any]]) -> list[Figure]:
         for key, name in systems.items():
             scored = [
                 ScoredRow(case[1].value, float(output), case[1].group)
-                for row, case in ((row, _case(row)) for row in rows if row["dataset"] == dataset)
+                for row, case in ((row, labeled_case(row)) for row in rows if row["dataset"] == dataset)
                 if (output := (row.get("baselines") or {}).get(key)) is not None
             ]
             if scored:
@@ -184,7 +188,8 @@ def _released(rows: list[dict[str, Any]]) -> list[Figure]:
     return figures
 
 
-def _case(row: dict[str, Any]) -> LabelledCase:
+def labeled_case(row: dict[str, Any]) -> LabelledCase:
+    """An answer with what people said of it, 1 for supported."""
     case = DatasetCase(row["id"], row.get("question"), context=row["context"])
     hallucinated = row.get("hallucinated")
     label = float(row["faithful"]) if hallucinated is None else float(not hallucinated)

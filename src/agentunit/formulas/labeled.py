@@ -145,6 +145,9 @@ def _lower_side(
     if alike and not corrected.weight and len(units) == len(labels) and set(unit_labels) <= {0.0, 1.0}:
         bound = pass_fail_bound(round(math.fsum(unit_labels)), len(units), len(scores), alpha)
         return _Side(estimate, bound, 0.0)
+    if len(labels) == len(scores) - 1:
+        # The last case is no sample of several: the bound allows for any label of it.
+        return _Side(estimate, least, corrected.weight)
     bound = weighted_mean_bound(corrected.values, lowest=corrected.lowest, alpha=alpha, weights=unit_sizes)
     # Cases are drawn without replacement: the mean spreads less, by the share that was drawn where it is smallest.
     most = max(sizes[place] for place in labels) * len(scores) / math.fsum(sizes[place] for place in labels)

@@ -87,6 +87,9 @@ def test_a_doubt_leads_to_the_evidence(look: Callable[..., Any], address: str, r
     # A sentence is marked in parts where some of its words are doubted more.
     marked = page.locator("mark.unsupported, mark.doubtful").all_inner_texts()
     assert "11 October" in "".join(marked)
+    # Doubtful words of a sentence that nothing supports rest on its evidence, which is shown once.
+    shown = page.locator(".evidence").all_inner_texts()
+    assert len(shown) == len(set(shown))
 
 
 def open_event(page: Any, name: str, text: str) -> None:

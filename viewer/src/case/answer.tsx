@@ -93,25 +93,36 @@ export function Answer({ detail }: { detail: CaseDetail }) {
   );
 }
 
+/** The doubt about the whole sentence, where one about words in it rests on the same evidence. */
+function enclosing(doubt: Doubt, doubts: readonly Doubt[]): Doubt | undefined {
+  const said = JSON.stringify(doubt.evidence);
+  return doubts.find((each) => each !== doubt && each.kind === "unsupported" && each.start <= doubt.start && each.end >= doubt.end
+    && JSON.stringify(each.evidence) === said);
+}
+
 function Doubts({ detail, doubts }: { detail: CaseDetail; doubts: readonly Doubt[] }) {
   return (
     <ol class="doubts" aria-label="What is doubted">
-      {doubts.map((doubt) => (
-        <li key={doubt.number} id={`doubt-${doubt.number}`} tabIndex={-1}>
-          <p>
-            <span class="doubt-number">{doubt.number}</span>
-            <strong>{doubt.kind === "doubtful" ? "Doubtful: " : "Not supported: "}</strong>
-            <bdi>“{detail.answer?.slice(doubt.start, doubt.end).trim()}”</bdi>
-            <span class="soft small">
-              {" "}{doubt.metrics.join(", ")}
-              {doubt.probability !== null && `, ${doubt.kind === "doubtful" ? "doubt" : "support"} ${score(doubt.probability, 2)}`}
-            </span>
-          </p>
-          {doubt.reason && <p class="small">{doubt.reason}</p>}
-          {doubt.evidence.length === 0 ? <p class="soft small">Nothing that the agent saw bears on it.</p>
-            : doubt.evidence.map((evidence, at) => <Evidence key={at} detail={detail} evidence={evidence} />)}
-        </li>
-      ))}
+      {doubts.map((doubt) => {
+        const whole = enclosing(doubt, doubts);
+        return (
+          <li key={doubt.number} id={`doubt-${doubt.number}`} tabIndex={-1}>
+            <p>
+              <span class="doubt-number">{doubt.number}</span>
+              <strong>{doubt.kind === "doubtful" ? "Doubtful: " : "Not supported: "}</strong>
+              <bdi>“{detail.answer?.slice(doubt.start, doubt.end).trim()}”</bdi>
+              <span class="soft small">
+                {" "}{doubt.metrics.join(", ")}
+                {doubt.probability !== null && `, ${doubt.kind === "doubtful" ? "doubt" : "support"} ${score(doubt.probability, 2)}`}
+                {whole && `, see the evidence of ${whole.number}`}
+              </span>
+            </p>
+            {doubt.reason && <p class="small">{doubt.reason}</p>}
+            {whole ? null : doubt.evidence.length === 0 ? <p class="soft small">Nothing that the agent saw bears on it.</p>
+              : doubt.evidence.map((evidence, at) => <Evidence key={at} detail={detail} evidence={evidence} />)}
+          </li>
+        );
+      })}
     </ol>
   );
 }
