@@ -81,15 +81,16 @@ def start(tmp_path):
 
     rng = np.random.default_rng(1)
 
-    def made(*shape):
-        return (rng.normal(size=shape) * 0.05).astype(np.float32)
+    def made(*shape, around=0.0):
+        return (around + rng.normal(size=shape) * 0.05).astype(np.float32)
 
     weights = {
         "embeddings.word_embeddings.weight": made(30522, WIDTH),
         "embeddings.position_embeddings.weight": made(514, WIDTH),
         "encoder.relative_attention_bias.weight": made(32, HEADS),
-        "embeddings.LayerNorm.weight": np.ones(WIDTH, np.float32),
-        "embeddings.LayerNorm.bias": np.zeros(WIDTH, np.float32),
+        # No two norms are equal: the exporter writes equal ones once.
+        "embeddings.LayerNorm.weight": made(WIDTH, around=1.0),
+        "embeddings.LayerNorm.bias": made(WIDTH),
     }
     for layer in range(LAYERS):
         at = f"encoder.layer.{layer}."
@@ -98,10 +99,7 @@ def start(tmp_path):
         for name, shape in shapes.items():
             weights |= {f"{at}{name}.weight": made(*shape), f"{at}{name}.bias": np.zeros(shape[0], np.float32)}
         for name in ("attention.LayerNorm", "output.LayerNorm"):
-            weights |= {
-                f"{at}{name}.weight": np.ones(WIDTH, np.float32),
-                f"{at}{name}.bias": np.zeros(WIDTH, np.float32),
-            }
+            weights |= {f"{at}{name}.weight": made(WIDTH, around=1.0), f"{at}{name}.bias": made(WIDTH)}
     parts = write_parts(weights, tmp_path / "start", part_bytes=1_600_000)
     assert len(parts) > 1
     return tmp_path / "start"
