@@ -148,7 +148,7 @@ def test_answers_are_scored_with_each_change(model, tmp_path, monkeypatch):
     assert found["capitals", holds] == 1.0
     assert found["capitals", largest] == 0.02
     assert found["a sentence from elsewhere", holds] == 1.0
-    assert found["a sentence from elsewhere", largest] < -0.03
+    assert found["a sentence from elsewhere", "smallest fall"] > 0.03
     assert found["a courtesy", holds] == 0.0
     assert found["20 passages about other things", holds] == 0.0
     assert found["20 passages about other things", largest] == -0.1

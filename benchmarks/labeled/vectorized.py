@@ -56,6 +56,9 @@ def labeled_rates(
         for each in (labels, 1.0 - labels)
     ]
     rate = np.clip((sides[0].rate + 1.0 - sides[1].rate) / 2.0, 0.0, 1.0)
+    if sizes is None:
+        known = labels.sum(1) / n_cases
+        rate = np.clip(rate, known, known + 1.0 - labels.shape[1] / n_cases)
     low, high = np.minimum(rate, sides[0].low), np.maximum(rate, 1.0 - sides[1].low)
     return Intervals(rate, low, high, (sides[0].weight - sides[1].weight) / 2.0)
 
@@ -86,11 +89,10 @@ def _lower_sides(
         rest = ~exact
         bound = lower_bounds(values[rest], lowest[rest], alpha, critical, None if sizes is None else sizes[rest])
         shrunk[rest] = estimate[rest] - math.sqrt(max(0.0, 1.0 - share)) * (estimate[rest] - bound)
-        least = labels[rest].sum(1) / n_cases
-        if n == n_cases - 1:
-            shrunk[rest] = least
-        elif sizes is None:
-            shrunk[rest] = np.maximum(shrunk[rest], least)
+        if sizes is None:
+            shrunk[rest] = np.maximum(shrunk[rest], labels[rest].sum(1) / n_cases)
+    if sizes is None and n >= n_cases - 1:
+        shrunk = labels.sum(1) / n_cases
     return Intervals(estimate, shrunk, shrunk, by_fold.mean(1))
 
 

@@ -32,6 +32,8 @@ _WAY_OUT = {
     "local": "pip install ./packages/agentunit-local",
     "local-large": "pip install ./packages/agentunit-local ./packages/agentunit-local-large",
 }
+# A model on a GPU is the same model. The larger one judges groundedness alone.
+_LESS = {"local-large": frozenset({"faithfulness"})}
 # Bookkeeping of the training, and the recognizer of people, which scores no quality.
 _NO_CODE = frozenset({"card.json", "recognizer", "recognizer.onnx", "__pycache__"})
 
@@ -74,6 +76,8 @@ def beyond_lexical(
     recorded = read_recorded(family)
     figures, missing, kept = {}, {}, {}
     for backend in sorted({*quality.installed_backends(), *CODE} - quality.SERVICES):
+        if backend.endswith("-gpu") or (backend in _LESS and measure not in _LESS[backend]):
+            continue
         sets = sets_for(backend)
         made_of = _fingerprint(backend, sets) if backend in CODE else None
         known = recorded.get(backend)

@@ -136,7 +136,8 @@ def calibration_figures(scored: Scored, names: Sequence[str], dataset: str) -> l
         if scorer.kind != "metric" or not rows:
             continue
         shares = Counter((name, row.label) for name, row in rows)
-        alike = [1 / shares[name, row.label] for name, row in rows]
+        n_labels = Counter(name for name, _ in shares)
+        alike = [1 / (shares[name, row.label] * n_labels[name]) for name, row in rows]
         for weights, added in (([1.0] * len(rows), ""), (alike, ", sets and labels counting alike")):
             error = calibration_error([row for _, row in rows], weights)
             figures.append(Figure(scorer, dataset + added, CALIBRATION, len(rows), tidy(error), None, None))

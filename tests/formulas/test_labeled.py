@@ -55,11 +55,10 @@ def test_a_constant_or_missing_score_leaves_labels_alone_with_the_exact_bounds(s
     assert found.high == pytest.approx(0.8528, abs=2e-4)
 
 
-def test_one_missing_label_leaves_what_it_could_be():
-    found = labeled_rate([None] * 4, {0: 1.0, 1: 1.0, 2: 1.0}, confidence=0.4)
-    # Were the fourth a failure, three passes would have the chance 1/4, which is below 0.3.
-    assert (found.low, found.high) == (1.0, 1.0)
-    assert labeled_rate([None] * 4, {0: 1.0, 1: 1.0, 2: 1.0}).low == 0.75
+@pytest.mark.parametrize("confidence", [0.4, 0.95])
+def test_one_missing_label_leaves_what_it_could_be(confidence):
+    found = labeled_rate([None] * 4, {0: 1.0, 1: 1.0, 2: 1.0}, confidence=confidence)
+    assert (found.low, found.high) == (0.75, 1.0)
 
 
 def test_a_score_says_nothing_certain_of_the_last_case():
@@ -67,6 +66,18 @@ def test_a_score_says_nothing_certain_of_the_last_case():
     found = labeled_rate([*labels, 0.5], dict(enumerate(labels)))
     assert found.method == "labels and scores"
     assert (found.low, found.high) == pytest.approx((54.0 / 121.0, 55.0 / 121.0))
+    skipped = labeled_rate([*labels, 0.5], dict(enumerate(labels)), skipped=[120])
+    assert (skipped.low, skipped.high) == pytest.approx((54.0 / 121.0, 55.0 / 121.0))
+
+
+def test_the_rate_is_one_that_the_other_labels_can_make():
+    labels, scores = good_scorer(60, wrong=0.3)
+    for last in range(60):
+        known = {place: label for place, label in enumerate(labels) if place != last}
+        found = labeled_rate(scores, known)
+        least = sum(known.values()) / 60
+        assert (found.low, found.high) == pytest.approx((least, least + 1 / 60))
+        assert least - 1e-9 <= found.rate <= least + 1 / 60 + 1e-9
 
 
 # -- what scores do

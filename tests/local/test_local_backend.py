@@ -9,7 +9,10 @@ from pathlib import Path
 import agentunit_local.quality
 import pytest
 from agentunit_local.grounding import cross_encoder
+from agentunit_local.grounding.evidence import Context
+from agentunit_local.grounding.figures import figures_of
 from agentunit_local.grounding.pairs import PairTokens
+from agentunit_local.grounding.relevance import Answer
 from agentunit_local.quality import MODEL_VARIABLE, LocalBackend
 from agentunit_local.text_model import ModelFilesError
 
@@ -195,6 +198,84 @@ def test_a_passage_holds_a_number_in_any_spelling():
         assert first["relevance"] > second["relevance"] + 0.1, expected
 
 
+@pytest.mark.parametrize(
+    ("question", "answer", "held", "other"),
+    [
+        ("How many million people live there?", "3.5 million", "It has 3,500,000 people.", "It has 3.5 people."),
+        ("When did the bridge open?", "2021-05-03", "It opened on May 3, 2021.", "It opened on June 3, 2021."),
+        ("How many miles is the trail?", "5 miles", "It is 8.05 km long.", "It is 5 km long."),
+        ("How many minutes does it take?", "90 minutes", "It takes 1.5 hours.", "It takes 90 seconds."),
+        ("What was the lowest?", "-27 °C", "It fell to -27 °C.", "It rose to 27 °C."),
+        ("How many ships came?", "two", "There were 2 ships.", "There were 3 ships."),
+        ("When does it leave?", "At 2 pm", "It leaves at 14:00.", "It leaves at 15:00."),
+        ("What is the code?", "A-1012 [1]", "The code is A-1012.", "The code is A-1013."),
+    ],
+)
+def test_figures_of_an_answer_are_held_in_another_spelling_and_only_with_their_unit(question, answer, held, other):
+    said = Answer.of(answer, question)
+
+    def share(passage):
+        context = Context([passage])
+        return said.held_by(context.sentences, [figures_of(each.sentence.text) for each in context.sentences])
+
+    assert share(held) == 1.0
+    assert share(other) <= 0.5
+
+
+def test_names_in_an_answer_that_is_data_are_looked_for_in_no_passage():
+    assert relevances("", ('{"winner": "Mira Sol"}',)) == relevances("", ("Mira Sol",))
+
+
+def test_the_language_of_the_agent_says_nothing_where_the_case_expects_an_answer():
+    german = "Das Rennen hat Mira Sol gewonnen und nicht ihre Schwester."
+    assert relevances(german, ("Mira Sol",)) == relevances("Nobody.", ("Mira Sol",))
+    assert relevances(german)[0] == "question"
+
+
+def test_by_the_question_alone_no_passage_on_the_topic_is_sure():
+    """Else an agent that declines would seem to retrieve better than one that answers."""
+    _, declined = relevances("I'm sorry, but I cannot answer that.")
+    _, right = relevances("Mira Sol won it.")
+    assert max(declined) < max(right)
+    assert max(declined) < 0.8
+
+
+def test_the_place_of_the_answer_in_a_long_passage_hardly_matters():
+    filler = [f"The harbor race in 20{number} was held in rain." for number in range(22, 82)]
+    answer = "Mira Sol took the cup."
+    values = []
+    for place in (0, 20, 40):
+        passage = " ".join([*filler[:place], answer, *filler[place:]])
+        question = asked("", [passage], "Who won the harbor race in 2021?", (answer,))
+        values.append(LocalBackend().judge("retrieval_quality", [question])[0].value)
+    assert max(values) - min(values) < 0.05
+
+
+def test_declining_is_right_where_the_case_expects_it():
+    expected = ("The documents do not say when couples may adopt.",)
+    question = "When may couples adopt?"
+    declined, invented, hedged = LocalBackend().judge(
+        "answer_correctness",
+        [
+            asked("I'm sorry, I can't answer that.", [], question, expected),
+            asked("Couples may adopt after 1 to 3 years.", [], question, expected),
+            asked("I do not know exactly. Ask the office in Bend.", [], question, expected),
+        ],
+    )
+    assert (declined.value, declined.detail["rule"]) == (1.0, "the answer declines, as the expected answer does")
+    assert invented.value <= 0.2
+    assert "does not decline" in invented.detail["rule"]
+    assert "rule" not in hedged.detail
+
+
+def test_an_answer_in_a_language_that_was_not_measured_is_compared_but_informs_only():
+    question = asked("Der Turm wurde 1889 gebaut, und er ist offen.", [], "Wann?", ("Im Jahr 1889 wurde er gebaut.",))
+    verdict = LocalBackend().judge("answer_correctness", [question])[0]
+    assert "text in 'de'" in verdict.detail["informational"]
+    same = asked("Im Jahr 1889", [], "Wann?", ("Im Jahr 1889",))
+    assert LocalBackend().judge("answer_correctness", [same])[0].detail == {"matched": "equal to an expected answer"}
+
+
 def test_passages_that_each_hold_a_part_of_the_answer_are_all_relevant():
     passages = [
         "The ferry leaves at nine from pier four.",
@@ -215,8 +296,13 @@ def test_an_answer_in_a_language_that_was_not_measured_leaves_it_to_the_question
 
 
 def test_passages_are_judged_without_an_answer_too():
-    case = {"id": "q1", "query": "How much is a ticket?", "context": ["Tickets are 12 euros."]}
-    assert RetrievalQualityMetric(backend="local").evaluate(case, None, None).value > 0.5
+    case = {
+        "id": "q1",
+        "query": "How much is a ticket?",
+        "context": ["Tickets are 12 euros.", "Bread is baked at night."],
+    }
+    passages = RetrievalQualityMetric(backend="local").evaluate(case, None, None).detail["passages"]
+    assert passages[0]["relevance"] > passages[1]["relevance"] + 0.2
     assert RetrievalQualityMetric(backend="lexical").evaluate(case, None, None).value is None
 
 

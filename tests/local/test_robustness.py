@@ -143,6 +143,13 @@ def test_a_language_that_was_not_measured_is_informational(answer, status):
         "If you want a refund, such as for delays, the airline pays it.",
         "Enjoy your trip to Rome, which is sunny.",
         "Take care of the plants daily.",
+        "The contract does not include insurance.",
+        "There is no information desk at the station.",
+        "There is no evidence that it helps.",
+        "The text does not mention Rome, which was founded in 753 BC.",
+        "The documents do not hold a signature, but the copy does.",
+        "It was not given to him.",
+        "Insufficient information led to the crash.",
     ],
 )
 def test_what_sounds_like_a_courtesy_or_a_refusal_may_claim_something(claim):
@@ -164,6 +171,15 @@ def test_what_sounds_like_a_courtesy_or_a_refusal_may_claim_something(claim):
         "If you have other details to verify, such as dates, bags, or payments, feel free to let me know.",
         "If you believe there is an error, I recommend contacting a human agent who can look into it.",
         "I can transfer you to a human agent for further assistance.",
+        "The provided context does not mention this.",
+        "Based on the provided documents, there is no information about that.",
+        "I'm sorry, but the provided passages do not contain the answer.",
+        "There is no explicit information about the price in the given text.",
+        "This is not mentioned in the provided context.",
+        "Unfortunately, there is no mention of refunds in the documents.",
+        "I do not have specific information.",
+        "There is not enough information to answer.",
+        "Unanswerable.",
     ],
 )
 def test_courtesies_and_refusals_claim_nothing(remark):

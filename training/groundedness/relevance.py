@@ -1,6 +1,6 @@
 """Fits how signals of relevance are put together: ``python -m training.groundedness.relevance DATA CALIBRATION``.
 
-``CALIBRATION`` is the file of numbers that ships with the weights; what it says of relevance is written anew.
+``CALIBRATION`` is the file of numbers that ships with the weights; what it says of relevance is replaced.
 """
 
 from __future__ import annotations
@@ -8,7 +8,9 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from agentunit_local.grounding.claims import claims_of
@@ -19,33 +21,61 @@ from sklearn.linear_model import LogisticRegression
 
 from training.groundedness.groups import rows_of
 
+_QNLI_ROWS = 200
 
-def fit_relevance(data: Path, *, answered_by: bool) -> dict[str, float]:
-    """Weights of the signals of relevance: by the question alone on ARES and QNLI rows, with an answer on ARES.
 
-    Each set counts alike, and in it each label does. Fitted is on whole answers, though passages are then judged by the claim that
-    they fit best: fitted on that claim, passages of ARES were told apart less well (0.85 instead of 0.86, by tenths left out).
-    """
-    rows: list[tuple[str, str, str, list[str], int]] = [
-        ("ares", row["question"], row["response"], row["context"], int(row["context_relevant"]))
-        for row in rows_of(data / "dev/rag_triad.jsonl.gz")
-    ]
-    for row in [] if answered_by else list(rows_of(data / "train/qnli_dev.jsonl.gz"))[:200]:
+class Judged(NamedTuple):
+    """Passages that people, or a rule of the set, called relevant to a question or not, and the answer if there is one."""
+
+    kind: str
+    question: str
+    answer: str
+    passages: list[str]
+    relevant: int
+
+
+def judged_by_the_question(data: Path) -> Iterator[Judged]:
+    """Rows of four kinds. In two of them (RGB, MS MARCO) passages without the answer are on the topic all the same."""
+    for row in rows_of(data / "dev/rag_triad.jsonl.gz"):
+        yield Judged("ares", row["question"], "", row["context"], int(row["context_relevant"]))
+    for row in list(rows_of(data / "train/qnli_dev.jsonl.gz"))[:_QNLI_ROWS]:
         question = row["hypothesis"].partition("question: ")[2]
-        rows.append(("qnli", question, "", [row["premise"]], int(row["label"] == "entailment")))
+        yield Judged("qnli", question, "", [row["premise"]], int(row["label"] == "entailment"))
+    for row in rows_of(data / "dev/retrieval.jsonl.gz"):
+        if "relevant" in row:
+            yield Judged(row["dataset"], row["question"], "", [row["passage"]], int(row["relevant"]))
+        else:
+            for label in ("positive", "negative"):
+                for passage in row[label]:
+                    yield Judged(row["dataset"], row["question"], "", [passage], int(label == "positive"))
+
+
+def judged_by_the_answer(data: Path) -> Iterator[Judged]:
+    """Rows of ARES. RGB labels passages by the words of the answer, which would teach nothing but that."""
+    for row in rows_of(data / "dev/rag_triad.jsonl.gz"):
+        yield Judged("ares", row["question"], row["response"], row["context"], int(row["context_relevant"]))
+
+
+def fit_relevance(rows: Iterable[Judged], names: Sequence[str]) -> dict[str, float]:
+    """Weights of the named signals. Each kind counts alike, and in it each label does.
+
+    Whole answers are used, though passages are then judged by the claim that they fit best: with that claim, passages of ARES were
+    told apart less well (0.85 instead of 0.86, by tenths left out).
+    """
     encoder = shipped_encoder()
-    names = ("part", "words", "answer", "answer_words") if answered_by else ("whole", "part", "words")
     inputs, labels, kinds = [], [], []
-    for kind, question, response, passages, label in rows:
-        whole = Answer.of(" ".join(claim.text for claim in claims_of(response, question)), question)
-        if answered_by and whole is None:
+    for row in rows:
+        claims = " ".join(claim.text for claim in claims_of(row.answer, row.question))
+        answer = Answer.of(claims, row.question)
+        if row.answer and answer is None:
             continue
-        answers = [whole] if answered_by and whole is not None else []
-        all_signals = answered(relevance_signals(question, answers, passages), encoder.encode)
+        answers = [] if answer is None else [answer]
+        all_signals = answered(relevance_signals(row.question, answers, row.passages), encoder.encode)
         found = [signals[0] for signals in all_signals if signals]
-        inputs.append([float(np.mean([signals[name] for signals in found])) for name in names])
-        labels.append(label)
-        kinds.append((kind, label))
+        if found:
+            inputs.append([float(np.mean([signals[name] for signals in found])) for name in names])
+            labels.append(row.relevant)
+            kinds.append((row.kind, row.relevant))
     sizes = Counter(kinds)
     weights = np.array([1 / sizes[each] for each in kinds])
     model = LogisticRegression(C=1.0).fit(
@@ -58,8 +88,8 @@ def fit_relevance(data: Path, *, answered_by: bool) -> dict[str, float]:
 def main(data: Path, calibration: Path) -> None:
     """Fit and write."""
     known = json.loads(calibration.read_text(encoding="utf-8"))
-    known["relevance"] = fit_relevance(data, answered_by=False)
-    known["answered_relevance"] = fit_relevance(data, answered_by=True)
+    known["relevance"] = fit_relevance(judged_by_the_question(data), ("whole", "part", "words"))
+    known["answered_relevance"] = fit_relevance(judged_by_the_answer(data), ("part", "words", "answer", "answer_words"))
     calibration.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
     print(json.dumps({name: known[name] for name in ("relevance", "answered_relevance")}))
 

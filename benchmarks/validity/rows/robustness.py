@@ -28,7 +28,8 @@ SETS = (
 ROWS_OF_A_SET = 12
 UNCHANGED = "as it was"
 ADDED = "a sentence from elsewhere"
-HOLDS, LARGEST = "share of answers that hold", "largest change"
+HOLDS, LARGEST, SMALLEST_FALL = "share of answers that hold", "largest change", "smallest fall"
+LEAST_FALL = 0.01
 _FROM_ELSEWHERE = (
     "The violinist recorded nine albums in Lisbon.",
     "Its batteries last for three weeks.",
@@ -52,11 +53,12 @@ def _reversed(record: Record) -> Record | None:
     passages = record.case.context or ()
     if len(passages) < 2 or any(passage.count(". ") < 1 for passage in passages):
         return None
-    return _context(lambda given: given[::-1])(record)
+    return _context(lambda passages: passages[::-1])(record)
 
 
 def _among_others(passages: list[str]) -> list[str]:
-    others = list(dict.fromkeys(pair.text for pair in contrast_pairs()))[:_N_PASSAGES]
+    texts = list(dict.fromkeys(pair.text for pair in contrast_pairs()))
+    others = texts[:: len(texts) // _N_PASSAGES][:_N_PASSAGES]
     return [*others[: _N_PASSAGES // 2], *passages, *others[_N_PASSAGES // 2 :]]
 
 
@@ -84,24 +86,28 @@ def measure(data: LabelledData) -> Family:
             by_set[row["dataset"]].append(labeled_case(row))
     cases = [case for name in SETS for case in sampled(by_set[name], ROWS_OF_A_SET)]
 
-    def figures_of(backend: str, samples: Sets) -> list[Figure]:
-        scored = score_slowly(backend, changed(samples[KEY]), FaithfulnessMetric)
-        return [figure for scorer, rows_of in scored.items() for figure in held(scorer, rows_of)]
+    variants = changed(cases)
 
-    slow = beyond_lexical(KEY, "faithfulness", lambda _: {KEY: cases}, figures_of, use_recorded=data.use_recorded)
+    def figures_of(backend: str, samples: Sets) -> list[Figure]:
+        scored = score_slowly(backend, samples, FaithfulnessMetric)
+        return [figure for scorer, rows_of in scored.items() for figure in held(scorer, rows_of, variants)]
+
+    slow = beyond_lexical(KEY, "faithfulness", lambda _: variants, figures_of, use_recorded=data.use_recorded)
     figures = [figure for found in slow.figures.values() for figure in found]
     return Family(
         key=KEY,
         title="What must not change faithfulness",
         measured=(
-            f"{len(cases)} answers of eight sets, each changed in one way. An answer holds when its score changes by "
-            f"less than 0.03 ({_N_PASSAGES} passages about other things: 0.05), and, with a sentence from elsewhere "
-            "added, when its score falls. Passages are put in reverse where each has several sentences."
+            f"{len(cases)} answers of eight sets, each changed in one way. With a sentence from elsewhere added, an "
+            f"answer holds when its score falls by at least {LEAST_FALL}; with any other change, when its score moves "
+            f"by less than 0.03 ({_N_PASSAGES} passages about other things: 0.05). The order of passages is "
+            "reversed only where each has several sentences, which is so in FActScore and RAGTruth."
         ),
         can="An unsupported sentence that is added never raises a score, by construction.",
         cannot=(
-            "The passage that bears on a claim is searched by its words. Where no passage has them, others that come "
-            "along can move the score."
+            "The evidence for a claim is found by its words. Where no passage of the case has them, added passages "
+            "about other things can move the score. A courtesy behind an answer without an end mark is read as a part "
+            "of it."
         ),
         baselines=(),
         headline=[],
@@ -122,17 +128,23 @@ def changed(cases: Sequence[LabelledCase]) -> dict[str, list[LabelledCase]]:
     return found
 
 
-def held(scorer: Scorer, rows_of: Mapping[str, Sequence[ScoredRow]]) -> list[Figure]:
-    """By change: how many answers hold, and the largest change among them all."""
+def held(
+    scorer: Scorer, rows_of: Mapping[str, Sequence[ScoredRow]], variants: Mapping[str, Sequence[LabelledCase]]
+) -> list[Figure]:
+    """By change: how many answers hold, and the largest change. One that is no longer scored does not hold."""
     before = {row.group: row.value for row in rows_of.get(UNCHANGED, ())}
     figures = []
     for name, (_, most) in _changes().items():
-        rows = [row for row in rows_of.get(name, ()) if row.group in before]
-        if name == UNCHANGED or not rows:
+        scored = {row.group: row.value for row in rows_of.get(name, ())}
+        groups = [label.group for _, label in variants[name] if label.group in before]
+        if name == UNCHANGED or not groups:
             continue
-        differences = [row.value - before[row.group] for row in rows]
-        hold = [each < 0 if name == ADDED else abs(each) < most for each in differences]
-        largest = max(differences, key=lambda each: each if name == ADDED else abs(each))
-        for statistic, value in ((HOLDS, sum(hold) / len(hold)), (LARGEST, largest)):
-            figures.append(Figure(scorer, name, statistic, len(rows), tidy(value), None, None))
+        differences = [scored[group] - before[group] for group in groups if group in scored]
+        hold = [each <= -LEAST_FALL if name == ADDED else abs(each) < most for each in differences]
+        extreme = max(differences, key=lambda each: each if name == ADDED else abs(each), default=None)
+        if name == ADDED and extreme is not None:
+            extreme = -extreme
+        of_change = SMALLEST_FALL if name == ADDED else LARGEST
+        for statistic, value in ((HOLDS, sum(hold) / len(groups)), (of_change, extreme)):
+            figures.append(Figure(scorer, name, statistic, len(groups), tidy(value), None, None))
     return figures

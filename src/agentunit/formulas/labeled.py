@@ -105,7 +105,10 @@ def labeled_rate(
         if unknown
         else [below, above]
     )
-    rate = min(1.0, max(0.0, (centers[0].estimate + 1.0 - centers[1].estimate) / 2.0))
+    # Whatever the scores say, the rate is one that labels of the other cases can make.
+    known = math.fsum(labels.values()) / len(scores)
+    most = known + (len(scores) - len(labels)) / len(scores)
+    rate = min(most, max(known, (centers[0].estimate + 1.0 - centers[1].estimate) / 2.0))
     return LabeledRate(
         rate,
         min(rate, below.bound),
@@ -140,14 +143,13 @@ def _lower_side(
     )
     estimate = math.fsum(size * value for size, value in zip(unit_sizes, corrected.values, strict=True))
     estimate /= math.fsum(unit_sizes)
-    # What is labeled is known.
+    # What is labeled is known. One case that is left is too few for a law of samples: it may have any label.
     least = math.fsum(labels.values()) / len(scores)
+    if len(labels) >= len(scores) - 1:
+        return _Side(estimate, least, corrected.weight)
     if alike and not corrected.weight and len(units) == len(labels) and set(unit_labels) <= {0.0, 1.0}:
         bound = pass_fail_bound(round(math.fsum(unit_labels)), len(units), len(scores), alpha)
         return _Side(estimate, bound, 0.0)
-    if len(labels) == len(scores) - 1:
-        # The last case is no sample of several: the bound allows for any label of it.
-        return _Side(estimate, least, corrected.weight)
     bound = weighted_mean_bound(corrected.values, lowest=corrected.lowest, alpha=alpha, weights=unit_sizes)
     # Cases are drawn without replacement: the mean spreads less, by the share that was drawn where it is smallest.
     most = max(sizes[place] for place in labels) * len(scores) / math.fsum(sizes[place] for place in labels)

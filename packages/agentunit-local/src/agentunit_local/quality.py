@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from math import exp, log
 from pathlib import Path
 from typing import Any
 
 from agentunit.backends.quality import QualityQuestion, Verdict
 from agentunit_local.answer_matching import contradiction, correctness, match_features
-from agentunit_local.grounding.calibration import Calibration, calibration_of, shipped_calibration
-from agentunit_local.grounding.claims import claims_of, why_no_claims
+from agentunit_local.grounding.calibration import Calibration, calibration_of, relevance_weights
+from agentunit_local.grounding.claims import claims_of, only_declines, why_no_claims
 from agentunit_local.grounding.cross_encoder import SHIPPED, CrossEncoder, opened
 from agentunit_local.grounding.languages import MEASURED, language_of
 from agentunit_local.grounding.relevance import Answer, relevances
@@ -25,6 +26,7 @@ from agentunit_local.torch_text import chosen_device, why_no_device
 MODEL_VARIABLE = "AGENTUNIT_LOCAL_MODEL"
 _ANSWER_WORDS = 120
 _EXPECTED_ANSWERS = 6
+_BOTH_DECLINE = "the answer declines, as the expected answer does"
 
 
 Judging = Generator[list[Any], Sequence[Any], Verdict]
@@ -103,7 +105,8 @@ class LocalBackend:
             has_claims = bool(claims_of(question.answer, question.question))
             empty = "the context holds no sentence" if has_claims else why_no_claims(question.answer)
             return Verdict(None, {"reason": f"nothing to compare: {empty}", "model": model.name})
-        return Verdict(support.value, {**described(support), **_language(question), "model": model.name})
+        language = _language([question.answer], question.context)
+        return Verdict(support.value, {**described(support), **language, "model": model.name})
 
     def _correctness(self, question: QualityQuestion) -> Judging:
         answer = question.answer
@@ -111,13 +114,16 @@ class LocalBackend:
             return Verdict(1.0, {"matched": "equal to an expected answer"})
         if not answer.strip():
             return Verdict(None, {"reason": "the answer is empty"})
+        language = _language([answer], question.expected)
+        if all(map(only_declines, question.expected)) and only_declines(answer):
+            return Verdict(1.0, {"rule": _BOTH_DECLINE, **language})
         found = contradiction(question.question or "", question.expected, answer)
         if found is not None and not found.most:
-            return Verdict(0.0, {"rule": found.rule})
+            return Verdict(0.0, {"rule": found.rule, **language})
         most = 1.0 if found is None else found.most
         features = match_features(question.question or "", list(question.expected), answer)
         matched = correctness(features)
-        detail: dict[str, Any] = {"features": {name: round(value, 4) for name, value in features.items()}}
+        detail: dict[str, Any] = {"features": {name: round(value, 4) for name, value in features.items()}, **language}
         if found is not None:
             detail["rule"] = found.rule
         if not question.question:
@@ -136,11 +142,12 @@ class LocalBackend:
     def _relevance(self, question: QualityQuestion) -> Judging:
         if not question.question or not question.question.strip():
             return Verdict(None, {"reason": "no question: relevance is judged against case.query"})
-        language = _language(question)
-        judged_against, answers = ("question", []) if "informational" in language else _known_answers(question)
-        # The sentence encoder is the same beside every size of the other model.
-        calibration = shipped_calibration()
-        weights = calibration.answered_relevance if answers else calibration.relevance
+        judged_against, texts = _known_answers(question)
+        language = _language([question.question], question.context, texts)
+        answers = _beyond_the_question(question.question, texts)
+        if not answers or "informational" in language:
+            judged_against, answers = "question", []
+        weights = relevance_weights(with_answer=bool(answers))
         found = yield from relevances(question.question, answers, question.context, weights)
         passages = [{"passage": number, "relevance": round(each, 4)} for number, each in enumerate(found)]
         detail = {"passages": passages, "judged_against": judged_against, **language}
@@ -180,17 +187,39 @@ class GpuBackend(LocalBackend):
         shipped_encoder.cache_clear()
 
 
-def _known_answers(question: QualityQuestion) -> tuple[str, list[Answer]]:
-    """What passages are judged against: what the case expects, what the agent claims, or the question alone.
-
-    Answers that decline, or say no more than yes or no, are in no passage.
-    """
-    asked = question.question or ""
+def _known_answers(question: QualityQuestion) -> tuple[str, list[str]]:
+    """What passages are judged against: what the case expects, or else what the agent said."""
     expected = [text for text in question.expected if text.strip()]
-    name, texts = ("expected_output", expected) if expected else ("answer", [question.answer])
-    claims = dict.fromkeys(claim.text for text in texts for claim in claims_of(text, asked))
-    answers = [answer for claim in claims if (answer := Answer.of(claim, asked)) is not None]
-    return (name, answers) if answers else ("question", [])
+    return ("expected_output", expected) if expected else ("answer", [question.answer])
+
+
+def _beyond_the_question(question: str, texts: Sequence[str]) -> list[Answer]:
+    """What answers claim beyond their question. Those that decline or only say yes or no are in no passage."""
+    claims = dict.fromkeys(claim.text for text in texts for claim in claims_of(_without_names(text), question))
+    return [answer for claim in claims if (answer := Answer.of(claim, question)) is not None]
+
+
+def _without_names(text: str) -> str:
+    """The values of an answer that is JSON: its names are in no passage.
+
+    >>> _without_names('{"city": "Cincinnati", "state": "Ohio"}'), _without_names("In {short}.")
+    ('Cincinnati, Ohio', 'In {short}.')
+    """
+    if not text.lstrip().startswith(("{", "[")):
+        return text
+    try:
+        return ", ".join(str(value) for value in _values(json.loads(text)))
+    except (ValueError, RecursionError):
+        return text
+
+
+def _values(data: Any) -> Iterator[Any]:
+    """What stands in lists and objects, nothing that is empty."""
+    if isinstance(data, dict | list):
+        for each in data.values() if isinstance(data, dict) else data:
+            yield from _values(each)
+    elif data not in (None, ""):
+        yield data
 
 
 def correctness_pair(question: QualityQuestion) -> tuple[str, str]:
@@ -225,9 +254,9 @@ def described(support: Support) -> dict[str, Any]:
     }
 
 
-def _language(question: QualityQuestion) -> dict[str, Any]:
-    """The language of answer and context, and that scores in it were not measured, where that is so."""
-    found = [language_of([question.answer]), language_of(question.context)]
+def _language(*texts: Sequence[str]) -> dict[str, Any]:
+    """The language of texts, and that scores in it were not measured, where that is so of any."""
+    found = [language_of(each) for each in texts]
     unmeasured = [each for each in found if each is not None and each not in MEASURED]
     detail: dict[str, Any] = {"language": next((each for each in [*unmeasured, *found] if each is not None), None)}
     if unmeasured:

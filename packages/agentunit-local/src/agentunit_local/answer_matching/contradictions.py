@@ -8,8 +8,9 @@ from typing import NamedTuple
 from agentunit_local.answer_matching.aliases import FUNCTION_WORDS
 from agentunit_local.answer_matching.dates import read_dates
 from agentunit_local.answer_matching.quantities import Quantity, read_quantities, read_ranges
-from agentunit_local.answer_matching.stance import is_negated
+from agentunit_local.answer_matching.stance import declines, is_negated
 from agentunit_local.answer_matching.words import Words, read_words
+from agentunit_local.grounding.claims import only_declines
 
 _NEAR = 0.05
 
@@ -25,6 +26,7 @@ _REPEATED = Contradiction("the answer only repeats the question", 0.0)
 _UNDECIDED = Contradiction("the answer leaves open which choice of the question is right", 0.0)
 # People call one in eight answers right of which these rules speak: some are near enough, some are misread.
 _OTHER_CHOICE = Contradiction("the answer names the other choice of the question", 0.2)
+_NOT_DECLINED = Contradiction("the answer does not decline, as the expected answer does", 0.2)
 _OTHER_AMOUNT = Contradiction("the answer names another amount than the expected answer", 0.2)
 
 
@@ -48,6 +50,8 @@ def contradiction(question: str, expected: Sequence[str], answer: str) -> Contra
         found = _by_choice(asked, wanted, said)
         if found is not None:
             return found
+    if expected and all(map(only_declines, expected)) and not declines(answer):
+        return _NOT_DECLINED
     return _OTHER_AMOUNT if _names_other_amount(wanted, said) else None
 
 

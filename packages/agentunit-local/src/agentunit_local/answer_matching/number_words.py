@@ -26,11 +26,11 @@ CARDINALS = {word: value for value, word in enumerate(_SMALL.split())} | {
 ORDINALS = {word: value for value, word in enumerate(_SMALL_ORDINALS.split())} | {
     word: 10 * place for place, word in enumerate(_TENS_ORDINALS, start=2)
 }
-_SCALES = {
+SCALES = {
     "hundred": 100, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12, "dozen": 12,
     "lakh": 1e5, "crore": 1e7, "bn": 1e9, "mn": 1e6, "tn": 1e12,
 }  # fmt: skip
-_ALL_WORDS = CARDINALS.keys() | ORDINALS.keys() | _SCALES.keys()
+_ALL_WORDS = CARDINALS.keys() | ORDINALS.keys() | SCALES.keys()
 _ROMAN = re.compile(r"(?=.)(?:M{0,3})(?:CM|CD|D?C{0,3})(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})")
 _ROMAN_LETTERS = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
 # Words that are no numerals although they could be.
@@ -119,14 +119,14 @@ def _read_number(words: Words, start: int) -> tuple[float | None, int, bool]:
         return (None, start + 1, False) if after_number else (float(ORDINALS[first]), start + 1, True)
     if first == "one" and start + 1 < len(forms) and forms[start + 1] == "of":
         return None, start + 1, False
-    if first not in CARDINALS and first not in _SCALES:
+    if first not in CARDINALS and first not in SCALES:
         return None, start + 1, False
     return _spelled_number(forms, start)
 
 
 def _scaled(words: Words, value: float, place: int, ordinal: bool) -> tuple[float, int, bool]:
-    while place < len(words) and words.forms[place] in _SCALES and not ordinal:
-        value *= _SCALES[words.forms[place]]
+    while place < len(words) and words.forms[place] in SCALES and not ordinal:
+        value *= SCALES[words.forms[place]]
         place += 1
     if (
         place < len(words)
@@ -153,8 +153,8 @@ def _spelled_number(forms: list[str], start: int) -> tuple[float, int, bool]:
             group, last, place = group + value, value, place + 1
             if form in ORDINALS:
                 return total + group, place, True
-        elif form in _SCALES:
-            scale = _SCALES[form]
+        elif form in SCALES:
+            scale = SCALES[form]
             if scale >= 1000:
                 total, group = total + (group or 1) * scale, 0.0
             else:

@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from agentunit_local.grounding.cross_encoder import SHIPPED
 from agentunit_local.grounding.support import Mix
@@ -20,8 +21,6 @@ class Calibration:
 
     faithfulness: Mix
     correctness: dict[str, float]
-    relevance: dict[str, float]
-    answered_relevance: dict[str, float]
 
 
 def shipped_calibration() -> Calibration:
@@ -29,13 +28,22 @@ def shipped_calibration() -> Calibration:
     return calibration_of(SHIPPED)
 
 
-@lru_cache(maxsize=4)
+def relevance_weights(*, with_answer: bool) -> dict[str, float]:
+    """The numbers for relevance. They are those of this package: its sentence encoder stands beside every model."""
+    found: dict[str, float] = _fitted(SHIPPED)["answered_relevance" if with_answer else "relevance"]
+    return found
+
+
 def calibration_of(weights: Path) -> Calibration:
     """The numbers that belong to the weights of a folder (``training/groundedness/calibrate.py`` writes them)."""
+    fitted = _fitted(weights)
+    return Calibration(Mix(**fitted["faithfulness"]), fitted["correctness"])
+
+
+@lru_cache(maxsize=4)
+def _fitted(weights: Path) -> dict[str, Any]:
     try:
-        fitted = json.loads((weights / _FILE).read_text(encoding="utf-8"))
+        fitted: dict[str, Any] = json.loads((weights / _FILE).read_text(encoding="utf-8"))
     except OSError:
         raise ModelFilesError(f"{weights}: a model of AgentUnit must come with {_FILE}; there is none") from None
-    # Files of larger models lack the last one: relevance is judged by the numbers of this package.
-    answered = fitted.get("answered_relevance", {})
-    return Calibration(Mix(**fitted["faithfulness"]), fitted["correctness"], fitted["relevance"], answered)
+    return fitted

@@ -101,6 +101,15 @@ def why_no_claims(answer: str) -> str:
     return DECLINED if any(declines(each.text) for each in split_sentences(answer)) else NO_CLAIM
 
 
+def only_declines(answer: str) -> bool:
+    """Whether an answer declines to answer and says nothing else.
+
+    >>> only_declines("Sorry, the documents do not say when. I hope this helps!"), only_declines("Unknown. In 1969?")
+    (True, False)
+    """
+    return why_no_claims(answer) == DECLINED and not claims_of(answer)
+
+
 def _behind_lead_in(answer: str, start: int, end: int) -> Sentence:
     text = answer[start:end]
     start += without_lead_in(text)

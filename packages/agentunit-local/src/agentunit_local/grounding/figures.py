@@ -29,6 +29,11 @@ class Figures:
     dates: tuple[Date, ...] = ()
     times: frozenset[int] = frozenset()
 
+    @property
+    def n(self) -> int:
+        """How many there are."""
+        return len(self.amounts) + len(self.dates) + len(self.times)
+
 
 @lru_cache(maxsize=4096)
 def figures_of(text: str) -> Figures:
@@ -74,6 +79,26 @@ def share_stated(claim: Figures, evidence: Iterable[Figures]) -> float | None:
     found += [agreement(date, dates) == SAME or _is_number(date, amounts) for date in claim.dates]
     found += [time in times for time in claim.times]
     return sum(found) / len(found) if found else None
+
+
+def beyond(figures: Figures, known: Figures) -> Figures:
+    """The figures of a text without those that another one states too, and without a lone "one".
+
+    >>> beyond(figures_of("3 of 12 ships in 1990"), figures_of("How many of 12 ships?")).amounts[0].value
+    3.0
+    """
+    kept = [
+        number
+        for number, amount in enumerate(figures.amounts)
+        if not (amount.value == 1 and amount.dimension is None)
+        if not any(equal(amount, each) for each in known.amounts)
+    ]
+    return Figures(
+        tuple(figures.amounts[number] for number in kept),
+        frozenset(place for place, number in enumerate(kept) if number in figures.hedged),
+        tuple(date for date in figures.dates if agreement(date, known.dates) != SAME),
+        figures.times - known.times,
+    )
 
 
 def _is_year(amount: Quantity, dates: Iterable[Date]) -> bool:

@@ -19,25 +19,26 @@ _FUNCTION_WORDS = {
     "en":
         "the of and to in is was are were for that with as on by it he she they this from at be has have had "
         "not his her their which an or but been will would can its who after when there what more about into "
-        "than out if you your we i do does did no yes",
+        "than out if you your we i do does did no yes me my our us them him am so",
     "de":
         "der die das und ist von den dem des mit für auf ein eine einen einer im zu nicht sich auch wird "
-        "wurde als bei nach aus sind war hat haben es er sie oder zum zur über",
+        "wurde als bei nach aus sind war hat haben es er sie oder zum zur über ich wir mir mich habe kann keine kein "
+        "keinen dass wenn aber dazu dies diese dieser",
     "fr":
         "le la les de des du et est un une dans pour que qui pas sur au aux par avec ce cette il elle ils ne "
-        "se sont était été plus ou à en d l",
+        "se sont était été plus ou à en d l je nous vous ai mais aucune aucun cela",
     "es":
         "el la los las de del y que en un una es por con para no se al lo su como más fue era son pero o sus "
-        "este esta hay",
+        "este esta hay yo mi tengo ha han sobre sin",
     "pt":
         "o a os as de do da dos das e que em um uma é por com para não se ao no na mais foi como são mas ou "
-        "seu sua pelo pela",
+        "seu sua pelo pela eu há tenho sobre sem isso",
     "it":
         "il lo la i gli le di del della dei delle e che in un una è per con non si da al nel sono più anche "
-        "come ma o alla era stato",
+        "come ma o alla era stato io mi ho ha questo questa",
     "nl":
         "de het een van en in is op dat te zijn met voor niet aan er om ook door bij werd was maar naar uit "
-        "heeft hij zij",
+        "heeft hij zij ik wij geen dit deze kan heb",
     "sv": "och att det som en ett i på är av för med den till inte har de om var från han hon men vid",
     "da": "og at det som en et i på er af for med den til ikke har de om var fra han hun men ved blev",
     "pl": "i w na z do że się nie jest to o jak od po dla przez który która oraz był była są ale za",

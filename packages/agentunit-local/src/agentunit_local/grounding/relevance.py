@@ -5,55 +5,65 @@ from __future__ import annotations
 import re
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from math import exp
 from typing import Any
 
+from agentunit_local.answer_matching.aliases import MONTHS
+from agentunit_local.answer_matching.number_words import CARDINALS, ORDINALS, SCALES
+from agentunit_local.answer_matching.quantities import UNITS
 from agentunit_local.grounding.evidence import Context, ContextSentence
-from agentunit_local.grounding.figures import Figures, figures_of, share_stated
+from agentunit_local.grounding.figures import Figures, beyond, figures_of, share_stated
 from agentunit_local.grounding.segments import is_content, stem, words_of
 
 _PART_SENTENCES = 3
 _MOST_PARTS = 12
-_NUMBER = re.compile(r"\d|^(?:hundred|thousand|[mb]illion|dozen)")
-_SAYS_NOTHING = frozenset({"yes", "no", "true", "fals", "false", "none", "n/a", "na"})
+_CITATION = re.compile(r"\[\d+(?:\s*[,;–-]\s*\d+)*\]")
+_SAYS_NOTHING = frozenset({"yes", "no", "true", "fals", "none", "null", "na"})
+_UNIT_WORDS = [word for word in UNITS if word.isalpha()]
+_FIGURE_WORDS = frozenset(map(stem, [*CARDINALS, *ORDINALS, *SCALES, *MONTHS, *_UNIT_WORDS, "pm"]))
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What an answer says beyond its question: its words (those that are numbers apart) and its figures."""
+    """What an answer says beyond its question: its words, those of its figures apart, and its figures."""
 
     text: str
     words: frozenset[str]
-    numbers: frozenset[str]
+    figure_words: frozenset[str]
     figures: Figures
 
     @classmethod
     def of(cls, text: str, question: str) -> Answer | None:
         """``None`` for an answer that a passage cannot hold: "Yes.", "B", or words of the question.
 
-        >>> Answer.of("They are.", "Are dogs allowed?") is None, Answer.of("In 1969.", "When was it?").numbers
-        (True, frozenset({'1969'}))
+        >>> Answer.of("They are.", "Are dogs allowed?") is None, Answer.of("In May 1969 [2].", "When?").figure_words
+        (True, frozenset({'may', '1969'}))
         """
+        text = _CITATION.sub(" ", text)
         asked = frozenset(map(stem, words_of(question)))
-        own = [word for word in words_of(text) if is_content(word) and stem(word) not in asked]
-        stems = frozenset(stem(word) for word in own if len(word) > 1 or word.isdigit()) - _SAYS_NOTHING
-        if not stems:
+        figures = beyond(figures_of(text), figures_of(question))
+        own = [word for word in words_of(text) if stem(word) not in asked]
+        # The month of May is a word without content elsewhere.
+        stems = frozenset(
+            stem(word)
+            for word in own
+            if (is_content(word) and (len(word) > 1 or word.isdigit())) or (figures.dates and stem(word) in MONTHS)
+        )
+        stems -= _SAYS_NOTHING
+        if not stems and not figures.n:
             return None
-        numbers = frozenset(each for each in stems if _NUMBER.search(each))
-        said = " ".join(word for word in words_of(text) if stem(word) not in asked)
-        return cls(text, stems - numbers, numbers, figures_of(said))
+        of_figures = frozenset(each for each in stems if each[0].isdigit() or (figures.n and each in _FIGURE_WORDS))
+        return cls(text, stems - of_figures, of_figures, figures)
 
-    def held_by(self, sentences: Sequence[ContextSentence]) -> float:
-        """Which share of it sentences hold. Numbers and dates count in any spelling, or as the words they are."""
+    def held_by(self, sentences: Sequence[ContextSentence], figures: Sequence[Figures]) -> float:
+        """Which share of it sentences hold that state these figures. Figures count in any spelling."""
         found = frozenset[str]().union(*(each.content for each in sentences))
         n_words = len(self.words & found)
-        figures = self.figures
-        n_figures = len(figures.amounts) + len(figures.dates) + len(figures.times)
-        held = [(n_words + len(self.numbers & found)) / len(self.words | self.numbers)]
-        stated = share_stated(figures, (figures_of(each.sentence.text) for each in sentences)) if n_figures else None
-        if stated is not None:
-            held.append((n_words + stated * n_figures) / (len(self.words) + n_figures))
-        return max(held)
+        stated = share_stated(self.figures, figures)
+        if stated is None:
+            return (n_words + len(self.figure_words & found)) / max(1, len(self.words | self.figure_words))
+        return (n_words + stated * self.figures.n) / (len(self.words) + self.figures.n)
 
 
 def relevances(
@@ -85,6 +95,8 @@ def relevance_signals(
     question is in one sentence and in all.
     """
     asked = list(dict.fromkeys([question, *(answer.text for answer in answers)]))
+    wanted = _content(question).union(*(answer.words | answer.figure_words for answer in answers))
+    with_figures = any(answer.figures.n for answer in answers)
     vectors = dict(zip(asked, (yield asked), strict=True))
     found: list[list[dict[str, float]]] = []
     for passage in passages:
@@ -93,7 +105,8 @@ def relevance_signals(
             found.append([])
             continue
         shares = _shares(_content(question), context)
-        parts = _parts(context, shares)
+        figures = [figures_of(each.sentence.text) for each in context.sentences] if with_figures else []
+        parts = _parts(context, _shares(wanted, context))
         # A short passage is its own only part: the same text is not read twice.
         texts = list(dict.fromkeys([*parts, *([] if answers else [passage])]))
         read = dict(zip(texts, (yield texts), strict=True))
@@ -102,7 +115,7 @@ def relevance_signals(
         if answers:
             found.append(
                 [
-                    {**by_question, "answer": likeness[answer.text], "answer_words": _held(answer, context)}
+                    {**by_question, "answer": likeness[answer.text], "answer_words": _held(answer, context, figures)}
                     for answer in answers
                 ]
             )
@@ -112,7 +125,7 @@ def relevance_signals(
 
 
 def _parts(context: Context, shares: Sequence[float]) -> list[str]:
-    """Some sentences at a time; of a long passage those that hold most of the question's words: encoding takes time."""
+    """Some sentences at a time; of a long passage those that hold most of what is asked: encoding takes time."""
     step = _PART_SENTENCES - 1
     starts = sorted(range(0, len(shares), step), key=lambda at: -max(shares[at : at + _PART_SENTENCES]))[:_MOST_PARTS]
     return [" ".join(each.sentence.text for each in context.sentences[at : at + _PART_SENTENCES]) for at in starts]
@@ -127,6 +140,8 @@ def _shares(wanted: frozenset[str], context: Context) -> list[float]:
     return [len(wanted & each.content) / max(1, len(wanted)) for each in context.sentences]
 
 
-def _held(answer: Answer, context: Context) -> float:
+def _held(answer: Answer, context: Context, figures: Sequence[Figures]) -> float:
     """Which share of an answer a passage holds: half by its best sentence, half by all of them."""
-    return (max(answer.held_by([each]) for each in context.sentences) + answer.held_by(context.sentences)) / 2
+    by_sentence = zip_longest(context.sentences, figures)
+    best = max(answer.held_by([each], [] if stated is None else [stated]) for each, stated in by_sentence)
+    return (best + answer.held_by(context.sentences, figures)) / 2

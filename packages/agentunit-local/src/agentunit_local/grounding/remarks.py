@@ -106,10 +106,21 @@ _UNABLE = (
     "cannot|can't|can not|could not|couldn't|(?:am|was) (?:unable|not able) to|'m (?:unable|not able) to|won't|will not"
 )
 _UNSAID = r"(?:(?!\b(?:but|however|although|though|yet|while)\b)[^.,;!?\n])*"
+_APOLOGY = rf"(?:(?:{_SORRY})(?: about that)?\s*[,:]? (?:but )?)?"
+_NOT_SAYING = (
+    "(?:(?:does|do|did) not|(?:does|do|did)n't) (?:[a-z]+ly )?(?:mention|say|state|include|contain|provide|specify|"
+    "give|describe|address|discuss|cover|answer|explain|indicate|have)"
+)
+_NOTHING_KNOWN = (
+    "(?:any |enough |sufficient )?(?:[a-z]+ )?(?:(?:information|mention) (?:about|on|of|regarding|concerning|for|"
+    rf"available|provided|given|in {_SOURCE})|(?:details?|answers?|references?) (?:about|regarding|concerning|to|"
+    rf"in {_SOURCE}))"
+)
 _DECLINES = _pattern(
-    rf"(?:(?:{_SORRY})(?: about that)?\s*[,:]? (?:but )?)?(?:{'|'.join(_LEAD_INS)})?"
-    rf"(?:i (?:(?:do not|don't) (?:know|have (?:enough|any|sufficient|that|this|the|access))|(?:(?:{_UNABLE})"
-    rf" (?:answer|help|assist|provide|determine|find|tell|say|comply|do that|give|confirm))|am not sure)\b{_UNSAID}"
+    rf"{_APOLOGY}(?:{'|'.join(_LEAD_INS)})?"
+    r"(?:i (?:(?:do not|don't) (?:know|have (?:enough|any|sufficient|that|this|the|access|(?:[a-z]+ )?information))"
+    rf"|(?:(?:{_UNABLE}) (?:answer|help|assist|provide|determine|find|tell|say|comply|do that|give|confirm))"
+    rf"|am not sure)\b{_UNSAID}"
     rf"|i'm not sure\b{_UNSAID}"
     # "We" is often a shop or an office, whose "we cannot give refunds" is a claim.
     rf"|we (?:(?:do not|don't) know|(?:{_UNABLE}) (?:answer|determine|tell|say)|(?:(?:do not|don't) have|(?:{_UNABLE})"
@@ -117,7 +128,14 @@ _DECLINES = _pattern(
     rf"\b{_UNSAID})",
     rf"(?:i(?:'m| am) )?(?:unable|not able) to (?:answer|help|assist|provide|determine|find)\b{_REST}",
     rf"(?:{_SORRY})(?: about that)?",
-    "no (?:answer|information) (?:is |was )?(?:found|available|given)",
+    # What texts do not say is no claim about the subject; what else the sentence says would be one.
+    rf"{_APOLOGY}{_SOURCE} {_NOT_SAYING}\b{_UNSAID}",
+    rf"{_APOLOGY}(?:{'|'.join(_LEAD_INS)})?there (?:is|was|are|were) (?:no|not) {_NOTHING_KNOWN}\b{_UNSAID}",
+    rf"(?:this|that|it|the answer) (?:is not|isn't|was not|wasn't) (?:mentioned|stated|specified|given|provided|"
+    rf"covered|discussed) in {_SOURCE}",
+    "no (?:answer|information)(?: (?:is |was )?(?:found|available|given))?",
+    "(?:there (?:is|was) )?(?:not enough|insufficient) information(?: (?:to|for)\\b"
+    rf"{_UNSAID})?|unanswerable",
     "(?:the )?answer (?:is )?(?:unknown|not (?:found|available|known|given))",
     "not (?:stated|mentioned|available)|unknown|n/?a",
     after=rf"(?: (?:in|from|based on|by|within) {_SOURCE})?\s*[.!…]*".replace(" ", r"\s+"),
