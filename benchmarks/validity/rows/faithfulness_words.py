@@ -50,7 +50,6 @@ REMARKS = (
 SINCE_MEASURED = (
     "Rows left out of training were scored with version 2 of the metrics, by a model that was trained without them; "
     "the shipped one was trained on all. Since version 3 claims are read and put together "
-    "otherwise (docs/local.md says what that changed, set by set), and since version 6 both models were trained "
-    "further (training/groundedness/README.md)."
+    "otherwise, and since version 6 both models were trained further (training/groundedness/README.md)."
 )
 AS_RATE = "Beyond the lexical backend the hallucination rate is 1 minus faithfulness, so that its figures are the same."

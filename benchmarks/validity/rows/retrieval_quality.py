@@ -39,9 +39,10 @@ CANNOT = {
         "answers rarely repeat a whole passage. It is shown as informational and gates nothing unless you name it."
     ),
     "local": (
-        "Without an answer, a passage that is on the topic may score as well as one that helps. By an agent's answer "
-        "that is wrong, the wrong passage looks useful. The sets are small and of three kinds only: the weights were "
-        "fitted on ARES, MS MARCO has no answers, and RGB has right ones only, by whose words passages were labeled."
+        "Without an answer, a passage that is on the topic may score as well as one that helps. A wrong answer of the "
+        "agent makes the passage that it came from look useful. The sets are small and of three kinds only: weights "
+        "were fitted on them (with an answer: on ARES), MS MARCO has no answers, and RGB has right ones only, by whose "
+        "words passages were labeled."
     ),
 }
 
