@@ -406,7 +406,7 @@ def test_holm_over_the_gated_metrics():
     alone = compare_runs(run_of({"tool_success": lost}), run_of({"tool_success": [1.0] * 80}))
     assert (alone.metrics[0].p_adjusted, exit_code(alone)) == (0.5**5, 1)
     before, after = [0.0, 1.0] * 40, [1.0, 0.0] * 3 + [0.0, 1.0] * 37
-    noisy = [{"exact_match": each, "contains": each} for each in (after, before)]
+    noisy = [{"exact_match": each, "contains": each[::-1]} for each in (after, before)]
     three = compare_runs(run_of({"tool_success": lost, **noisy[0]}), run_of({"tool_success": [1.0] * 80, **noisy[1]}))
     assert three.metrics[0].p_adjusted == pytest.approx(3 * 0.5**5)
     assert (three.metrics[0].verdict, exit_code(three)) == ("cannot tell", 4)
@@ -419,6 +419,29 @@ def test_a_metric_that_could_not_be_significant_takes_nothing_from_the_others():
     comparison = compare_runs(run_of(new), run_of(old))
     assert [each.p_adjusted for each in comparison.metrics] == [0.5**5, 0.5**4]
     assert (comparison.metrics[0].reason, exit_code(comparison)) == ("worse by 0.0625, p = 0.031", 1)
+
+
+def test_metrics_that_changed_alike_on_every_case_are_tested_once():
+    source = random.Random(5)
+    support = [source.uniform(0.5, 1.0) for _ in range(36)]
+    fallen = [value - 0.03 + source.gauss(0.0, 0.08) for value in support]
+    other, moved = [0.5] * 36, [0.5 + source.gauss(0.0, 0.05) for _ in range(36)]
+
+    def run(values, others):
+        # One is 1 minus the other, as far as floats go, and lower is better for it.
+        mirrored = [1.0 - value for value in values]
+        return run_of({"faithfulness": values, "retrieval_quality": others, "hallucination_rate": mirrored})
+
+    lost, unsure, again = compare_runs(run(fallen, moved), run(support, other)).metrics
+    assert lost.p_adjusted == again.p_adjusted == pytest.approx(2 * lost.p_worse)
+    assert {each.n_tests for each in (lost, unsure, again)} == {2}
+    assert lost.smallest_detectable == pytest.approx(again.smallest_detectable)
+    assert "after Holm over 2 metrics" in lost.reason
+    assert again.reason.endswith("; changed as faithfulness did on every case, so both count as one metric")
+    # One case that differs is another question.
+    apart = run(fallen, moved)
+    apart.metrics["hallucination_rate"][0].value = 0.9
+    assert compare_runs(apart, run(support, other)).metrics[0].n_tests == 3
 
 
 # Which metrics count
@@ -682,7 +705,35 @@ def test_an_interval_without_zero_beside_a_corrected_test_is_explained():
     comparison = compare_runs(run_of(new), run_of({"tool_success": [1.0] * 24, "exact_match": [1.0, 0.0] * 12}))
     lost = comparison.metrics[0]
     assert (lost.verdict, lost.p_adjusted) == ("cannot tell", pytest.approx(0.0625))
-    assert "(p = 0.062 after Holm over 2 metrics; the interval without 0 is not corrected for them)" in lost.reason
+    said = "(p = 0.062 after Holm over 2 metrics; the interval without 0 is not corrected for them)"
+    assert said in lost.reason
+    assert said in comparison.sentence
+
+
+def test_a_sentence_counts_the_metrics_that_its_p_value_was_corrected_for():
+    # Two changed cases of contains cannot be significant: they take nothing from tool_success.
+    new = {"tool_success": [0.0] * 4 + [1.0] * 20 + [1.0] * 2, "contains": [0.0] * 2 + [1.0] * 24}
+    comparison = compare_runs(run_of(new), run_of({"tool_success": [1.0] * 24 + [0.0] * 2, "contains": [1.0] * 26}))
+    assert [each.n_tests for each in comparison.metrics] == [1, 2]
+    assert "tool_success fell by 7.7 points, which may be chance (p = 0.34)" in comparison.sentence
+
+
+def test_a_margin_outside_of_the_interval_that_is_not_ruled_out_is_explained():
+    # 36 cases that move by at most 0.05: the interval is narrow, and one case in 20 that breaks may not be among them.
+    old = [0.5] * 36
+    unseen = "of 5 points is not ruled out: the interval is of these cases, and 1 case in 20 that breaks may not be among"
+    comparison, only = compared([0.5 + 0.05 * math.sin(place) for place in range(36)], old)
+    assert -0.05 < only.low < only.high < 0.05
+    assert (only.verdict, exit_code(comparison)) == ("cannot tell", 4)
+    assert unseen in only.reason
+    # The same of a loss that is significant and smaller than the margin.
+    comparison, only = compared([0.47 + 0.05 * math.sin(place) for place in range(36)], old)
+    assert (only.verdict, exit_code(comparison)) == ("regression", 1)
+    assert f"that is less than the margin, but a drop {unseen}" in only.reason
+    # An interval that holds the margin says it itself.
+    _, only = compared([0.5 + 0.4 * math.sin(place) for place in range(36)], old)
+    assert only.low < -0.05
+    assert only.reason.partition("of 5 points is not ruled out")[2].startswith("; about")
 
 
 def test_scores_of_two_versions_in_one_run_are_not_compared():
@@ -699,8 +750,8 @@ def test_scores_of_two_versions_in_one_run_are_not_compared():
 def test_what_can_be_seen_is_less_where_more_metrics_are_tested():
     old, new = ([float(place not in wrong) for place in range(100)] for wrong in (range(2), range(2, 8)))
     alone, with_another = (
-        compare_runs(run_of(dict.fromkeys(names, new)), run_of(dict.fromkeys(names, old))).metrics[0]
-        for names in (["tool_success"], ["tool_success", "exact_match"])
+        compare_runs(run_of({"tool_success": new, **more}), run_of({"tool_success": old, **more_before})).metrics[0]
+        for more, more_before in (({}, {}), ({"exact_match": new[::-1]}, {"exact_match": old[::-1]}))
     )
     assert alone.smallest_detectable == smallest_detectable_drop(2, 6, 100)
     assert with_another.smallest_detectable == smallest_detectable_drop(2, 6, 100, alpha=0.025)

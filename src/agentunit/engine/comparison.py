@@ -96,7 +96,8 @@ class MetricComparison:
 
     ``difference`` is candidate − baseline, with its 95 % interval. ``p_worse`` is the chance of a loss as large if
     nothing had changed (for a metric without a direction: of a change either way), ``p_adjusted`` the same after
-    Holm over the gated metrics, ``p_no_worse`` the chance of so small a loss if the true one were the ``margin``.
+    Holm over ``n_tests`` of the gated metrics: those that so many changed cases could show, metrics that changed alike
+    on every case being one. ``p_no_worse`` is the chance of so small a loss if the true one were the ``margin``.
     ``gated`` comparisons count for the exit code. ``n_lost`` cases have a value in the baseline alone.
     ``worst_assumed`` is the greatest loss of one case that was taken to be possible, where the metric's range does
     not say. ``smallest_detectable`` is the loss that this test would have found with a chance of 80 %.
@@ -122,6 +123,7 @@ class MetricComparison:
     test: Literal["mcnemar", "sign-flip"] | None = None
     p_worse: float | None = None
     p_adjusted: float | None = None
+    n_tests: int = 1
     p_better: float | None = None
     p_no_worse: float | None = None
     margin: float | None = None

@@ -135,18 +135,40 @@ def loss_seen(each: MetricComparison) -> float:
     return loss if loss > ROUNDING else 0.0
 
 
-def describe_seen(each: MetricComparison, width: float | None, alpha: float, n_tests: int) -> str:
+def describe_not_ruled_out(each: MetricComparison, width: float | None) -> str:
+    """That a loss of the margin is not ruled out, and why, where the interval alone would say otherwise.
+
+    >>> each = MetricComparison("m", "b", "cannot tell", "", True, "higher", low=-0.1, high=0.1, margin=0.05)
+    >>> describe_not_ruled_out(each, 1.0)
+    'of 5 points is not ruled out'
+    """
+    assert each.margin is not None
+    said = f"of {describe_loss(each, each.margin, width)} is not ruled out"
+    reaches = each.high if each.direction == "lower" else None if each.low is None else -each.low
+    worst = each.worst_assumed or width
+    if reaches is None or reaches >= each.margin or worst is None:
+        return said
+    rare = f"1 case in {max(2, round(worst / each.margin)):,}"
+    return f"{said}: the interval is of these cases, and {rare} that breaks may not be among them"
+
+
+def describe_holm(each: MetricComparison) -> str:
+    """By how many metrics a p-value was corrected; nothing where it was not."""
+    return f" after Holm over {each.n_tests} metrics" if each.n_tests > 1 else ""
+
+
+def describe_seen(each: MetricComparison, width: float | None, alpha: float) -> str:
     """A loss that was seen and is not shown to be one, and what its test says.
 
     >>> each = MetricComparison("m", "b", "cannot tell", "", True, "higher", difference=-0.13, p_adjusted=0.125)
-    >>> describe_seen(each, 1.0, 0.05, 1)
+    >>> describe_seen(each, 1.0, 0.05)
     'fell by 13 points, which may be chance (p = 0.12)'
     """
     assert each.p_adjusted is not None
     moved = f"{'rose' if each.direction == 'lower' else 'fell'} by {describe_loss(each, loss_seen(each), width)}"
     if each.p_adjusted < alpha:
         return f"{moved}, which is within the margin"
-    holm = f" after Holm over {n_tests} metrics" if n_tests > 1 else ""
+    holm = describe_holm(each)
     end = each.low if each.direction == "lower" else None if each.high is None else -each.high
     corrected = "is not corrected for them" if holm else "is approximate, the test exact"
     interval = f"; the interval without 0 {corrected}" if end is not None and end > ROUNDING else ""
@@ -178,11 +200,8 @@ def describe_result(comparison: Comparison, widths: Sequence[float | None]) -> s
         return ""
     if all(each.verdict == "no change" for _, each, _ in tested):
         return f"{cases}: no tested score changed."
-    n_tests = sum(each.verdict != "no change" for _, each, _ in tested)
     moved = [
-        f"{label} {describe_seen(each, width, comparison.alpha, n_tests)}"
-        for label, each, width in tested
-        if loss_seen(each)
+        f"{label} {describe_seen(each, width, comparison.alpha)}" for label, each, width in tested if loss_seen(each)
     ]
     fell = "; ".join(moved[:_METRICS_NAMED] + ([f"{len(moved) - _METRICS_NAMED} more"] * (len(moved) > _METRICS_NAMED)))
     before = f"{cases}: {fell}; " if fell else f"{cases}: "

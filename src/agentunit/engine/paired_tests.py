@@ -11,7 +11,8 @@ from agentunit.engine.detectable import (
     ROUNDING,
     Sample,
     cases_to_settle,
-    describe_loss,
+    describe_holm,
+    describe_not_ruled_out,
     describe_power,
     describe_seen,
     loss_seen,
@@ -66,6 +67,14 @@ class Measured:
     """The cases that one of the runs repeated more often, of which the first repeats are compared."""
     is_same: bool = False
     """Whether every case has the same value in both runs, over all of their repeats."""
+
+    @property
+    def gains(self) -> dict[str, float]:
+        """By how much each case got better."""
+        if self.sample is None or self.old is None or self.new is None:
+            return {}
+        shared = [case_id for case_id in self.old.values if case_id in self.new.values]
+        return dict(zip(shared, self.sample.gains, strict=True))
 
 
 def measure(
@@ -180,34 +189,49 @@ def with_verdicts(
     """Holm over the metrics that count, then each one's verdict; none passes where too few cases are in both runs.
 
     A metric on which so few cases changed that no p-value could be below alpha takes nothing from the others (Tarone,
-    Biometrics 46, 1990).
+    Biometrics 46, 1990). Metrics that changed alike on every case (a rate and 1 minus that rate) ask one question:
+    they are one of the family.
     """
-    testable = [
-        each
-        for each in found
-        if each.comparison.verdict == "cannot tell" and each.sample and each.sample.can_show(settings.alpha)
-    ]
-    worse = iter(holm([each.comparison.p_worse or 0.0 for each in testable]))
-    better = iter(holm([each.comparison.p_better or 0.0 for each in testable]))
+    first_of: dict[int, Measured] = {}
+    family: list[Measured] = []
+    for each in found:
+        if each.comparison.verdict == "cannot tell" and each.sample and each.sample.can_show(settings.alpha):
+            first_of[id(each)] = next((other for other in family if _changed_alike(each, other)), each)
+            if first_of[id(each)] is each:
+                family.append(each)
+    worse = dict(zip(map(id, family), holm([each.comparison.p_worse or 0.0 for each in family]), strict=True))
+    better = dict(zip(map(id, family), holm([each.comparison.p_better or 0.0 for each in family]), strict=True))
     for each in found:
         comparison, sample = each.comparison, each.sample
         if comparison.verdict != "cannot tell" or sample is None:
             yield comparison
             continue
-        is_testable = sample.can_show(settings.alpha)
-        p_worse = next(worse) if is_testable else comparison.p_worse
-        p_better = next(better) if is_testable else 1.0
-        n_tests = len(testable) + (not is_testable)
-        smallest = sample.smallest_detectable(settings.alpha / n_tests)
-        comparison = replace(comparison, p_adjusted=p_worse, smallest_detectable=smallest)
-        yield _decided(comparison, each, p_better, n_tests, too_few_shared, settings)
+        first = first_of.get(id(each))
+        n_tests = len(family) + (first is None)
+        comparison = replace(
+            comparison,
+            p_adjusted=comparison.p_worse if first is None else worse[id(first)],
+            n_tests=n_tests,
+            smallest_detectable=sample.smallest_detectable(settings.alpha / n_tests),
+        )
+        p_better = 1.0 if first is None else better[id(first)]
+        decided = _decided(comparison, each, p_better, too_few_shared, settings)
+        if first is not None and first is not each:
+            same = f"changed as {first.comparison.metric} did on every case, so both count as one metric"
+            decided = replace(decided, reason=f"{decided.reason}; {same}")
+        yield decided
+
+
+def _changed_alike(each: Measured, other: Measured) -> bool:
+    """Whether two metrics got better or worse by the same amount on every case."""
+    ours, theirs = each.gains, other.gains
+    return ours.keys() == theirs.keys() and all(abs(gain - theirs[key]) <= ROUNDING for key, gain in ours.items())
 
 
 def _decided(
     each: MetricComparison,
     measured: Measured,
     p_better: float,
-    n_tests: int,
     too_few_shared: str | None,
     settings: ComparisonSettings,
 ) -> MetricComparison:
@@ -218,9 +242,13 @@ def _decided(
     assert each.difference is not None
     within_margin = each.p_no_worse < settings.alpha
     size = f"{abs(each.difference):.3g}"
-    holm_note = f" after Holm over {n_tests} metrics" if each.gated and n_tests > 1 else ""
+    holm_note = describe_holm(each)
+    loss = "rise" if each.direction == "lower" else "drop"
+    not_ruled_out = describe_not_ruled_out(each, sample.width)
     if each.p_adjusted < settings.alpha and not within_margin:
         reason = f"worse by {size}, p {_p(each.p_adjusted)}{holm_note}"
+        if loss_seen(each) < (each.margin or 0.0):
+            reason += f"; that is less than the margin, but a {loss} {not_ruled_out}"
         return replace(each, verdict="regression", reason=reason, cases_needed=None)
     passed: CompareVerdict | None = None
     reason = ""
@@ -229,8 +257,8 @@ def _decided(
     elif p_better < settings.alpha:
         passed, reason = "better", f"better by {size}, p {_p(p_better)}{holm_note}"
     elif within_margin:
-        loss = f"worse by {size}, but " if each.p_adjusted < settings.alpha else ""
-        reason = f"{loss}worse by {each.margin:.3g} is ruled out, p {_p(each.p_no_worse)}"
+        significant = f"worse by {size}, but " if each.p_adjusted < settings.alpha else ""
+        reason = f"{significant}worse by {each.margin:.3g} is ruled out, p {_p(each.p_no_worse)}"
         if each.worst_assumed is not None:
             grows = "grows" if each.direction == "lower" else "falls"
             reason += f", assuming that no unseen case {grows} by more than {each.worst_assumed:.3g}"
@@ -245,14 +273,12 @@ def _decided(
         return replace(each, verdict=passed, reason=reason, cases_needed=None)
     pairs = "1 case" if each.n_pairs == 1 else f"{each.n_pairs:,} cases"
     settle = "" if each.cases_needed is None else f"; about {each.cases_needed:,} cases would settle it"
-    loss = "rise" if each.direction == "lower" else "drop"
     power = describe_power(each, sample.width)
-    margin = describe_loss(each, each.margin or 0.0, sample.width)
     if loss_seen(each):
-        seen = f"{describe_seen(each, sample.width, settings.alpha, n_tests)}; {power}"
-        ruled_out = f"; one of {margin} is not ruled out"
+        seen = f"{describe_seen(each, sample.width, settings.alpha)}; {power}"
+        ruled_out = f"; one {not_ruled_out}"
     else:
-        seen, ruled_out = power, f"; none was, but a {loss} of {margin} is not ruled out"
+        seen, ruled_out = power, f"; none was, but a {loss} {not_ruled_out}"
     reason = f"{pairs}: {seen}{ruled_out if each.smallest_detectable else ''}{settle}"
     return replace(each, reason=reason)
 
