@@ -96,14 +96,14 @@ def test_labels_of_another_run_speak_for_the_answers_that_both_gave(store: Store
     assert nearly is not None
     assert nearly.low is not None
     assert nearly.high is not None
-    assert nearly.reason == "2 of 40 answers are new since these labels were given"
+    assert nearly.reason == "2 of 40 answers are not in the run that was labeled"
     assert nearly.high - nearly.low > (shared.high or 0.0) - (shared.low or 0.0)
     # Ten answers are new: what the old labels say of the others says nothing about them.
     changed = add_run(store, SCORES, answers=dict.fromkeys(range(10), "something new"))
     unknown = labeled_summary(run_from_store(store, changed), METRIC)
     assert unknown is not None
     assert unknown.rate is None
-    assert "10 of 40 answers are new" in (unknown.reason or "")
+    assert "10 of 40 answers are not in the run" in (unknown.reason or "")
     store.add_labels([label_of(each, 0.0, answer="something new", run_id=changed, draw="d") for each in range(10)])
     known = labeled_summary(run_from_store(store, changed), METRIC)
     assert known is not None
@@ -146,9 +146,37 @@ def test_answers_belong_to_the_run_that_was_labeled_first(store: Store) -> None:
     assert found.rate == pytest.approx(30 / 40, abs=0.02)
     # Labels of a third run on answers of both speak for those that it had, too.
     third = add_run(store, SCORES, answers=dict.fromkeys(range(20), "third"))
-    store.add_labels([label_of(each, 1.0, run_id=third, rater="ben", made_at=3.0) for each in range(20, 30)])
+    store.add_labels([label_of(each, 1.0, run_id=third, rater="ben", made_at=3.0, draw="e") for each in range(20, 30)])
     frames = run_from_store(store, old).frames[METRIC]
     assert [frames[each, 0] for each in (0, 25, 35)] == [young, f"{young}+{third}", old]
+
+
+def test_labels_of_a_file_for_another_run_leave_a_drawn_sample_as_it_was(store: Store, tmp_path: Path) -> None:
+    drawn = add_run(store, SCORES)
+    labeled(store, drawn, range(0, 40, 4))
+    before = labeled_summary(run_from_store(store, drawn), METRIC)
+    assert before is not None
+    assert (before.n_labels, before.assumed_random) == (10, False)
+    # The file says something of every answer of the other run, which shares five answers: one of them was drawn.
+    other = add_run(store, SCORES, answers={each: "other" for each in range(40) if each not in range(1, 6)})
+    answers = {each: None if each in range(1, 6) else "other" for each in range(40)}
+    store.add_labels([label_of(each, 1.0, "file", answer, run_id=other) for each, answer in answers.items()])
+    run = run_from_store(store, drawn)
+    found = labeled_summary(run, METRIC)
+    assert found is not None
+    assert found.raters == ["ana", "file"]
+    assert structs.replace(found, raters=["ana"], alpha=None) == structs.replace(before, alpha=None)
+    assert set(run.frames[METRIC].values()) == {drawn}
+    export_run(store, drawn, tmp_path / "run.json")
+    assert labeled_summary(run_from_file(tmp_path / "run.json"), METRIC) == found
+    # For the run that the file is about they all count, and a file for the drawn run itself does, too.
+    of_file = labeled_summary(run_from_store(store, other), METRIC)
+    assert of_file is not None
+    assert of_file.n_labels == 40
+    store.add_labels([label_of(39, 0.0, "file", run_id=drawn)])
+    mixed = labeled_summary(run_from_store(store, drawn), METRIC)
+    assert mixed is not None
+    assert (mixed.n_labels, mixed.assumed_random) == (11, True)
 
 
 def test_an_answer_that_a_case_gave_three_times_is_asked_about_once(store: Store) -> None:

@@ -129,7 +129,7 @@ def _same_answers(candidate: ScoredRun, baseline: ScoredRun, keys: Sequence[Key]
 def _verdict(found: LabeledRate | None, sign: float, margin: float) -> tuple[CompareVerdict, str]:
     """What the interval of the difference rules out; ``sign`` is −1 where lower is better."""
     if found is None:
-        return "cannot tell", "too few labels, or answers that are new since they were given"
+        return "cannot tell", "too few labels, or answers that are not in the run that was labeled"
     low, high = sorted((sign * found.low, sign * found.high))
     labels = f"by {found.n_labels:,} labels"
     if high < 0.0:

@@ -2,7 +2,7 @@
 
 What a label may speak for depends on how its case was chosen. Cases that ``agentunit label`` draws all have the same
 chance; of labels of a file nothing is known, and they are taken for a random sample. Labels that were given on another
-run speak for the answers that both runs share; for answers that are new in this run, others are needed.
+run speak for the answers that both runs share; for answers that only this run has, others are needed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from agentunit.core.results import LabeledSummary, MetricSummary
 from agentunit.engine.scored_run import ScoredRun
 from agentunit.formulas.agreement import krippendorff_alpha
 from agentunit.formulas.labeled import LabeledRate, labeled_rate
-from agentunit.store.labels import Place, StoredLabel, label_values, places_of, unshown_labels
+from agentunit.store.labels import Place, StoredLabel, label_values, places_of, sampled_labels, unshown_labels
 from agentunit.store.runs import ScoreRow
 
 _MOST_TAUGHT = 0.25
@@ -106,7 +106,7 @@ def labeled_sample(run: ScoredRun, metric: str, backend: str | None = None) -> L
     rows = scored_rows(run, metric, backend)
     places = [(row.position, row.repeat) for row in rows]
     sample = LabeledSample(places, [row.value for row in rows], _clusters(run, rows))
-    labels = [label for label in run.labels if label.metric == metric]
+    labels = _sampled(run, metric)
     values = label_values(labels, metric)
     index_of = {place: index for index, place in enumerate(places)}
     sample.labels = {index_of[place]: value for place, value in values.items() if place in index_of}
@@ -160,8 +160,9 @@ def labeled_summary(run: ScoredRun, metric: str, backend: str | None = None) -> 
     if not sample.labels and not sample.skipped:
         return None
     places = {sample.places[index] for index in sample.labels}
-    labels = [each for each in run.labels if each.metric == metric and each.place in places and each.value is not None]
-    said = [[label.value or 0.0 for label in each] for each in places_of(labels).values()]
+    labels = [each for each in _sampled(run, metric) if each.place in places and each.value is not None]
+    by_place = places_of(labels).values()
+    said = [[label.value or 0.0 for label in each] for each in by_place]
     rate = sample.rate()
     summary = LabeledSummary(
         rate=None if rate is None else rate.rate,
@@ -176,13 +177,22 @@ def labeled_summary(run: ScoredRun, metric: str, backend: str | None = None) -> 
         n_disagreed=sum(len(set(values)) > 1 for values in said),
         alpha=krippendorff_alpha(said),
         n_taught=len(sample.taught) if rate is None or rate.n_labels == len(sample.labels) else 0,
-        assumed_random=len(sample.labels) < len(sample.places) and any(label.draw is None for label in labels),
+        assumed_random=len(sample.labels) < len(sample.places)
+        and any(all(label.draw is None for label in each) for each in by_place),
     )
     if sample.unasked and sample.labels:
-        summary.reason = f"{sample.unasked:,} of {len(sample.places):,} answers are new since these labels were given"
+        summary.reason = f"{sample.unasked:,} of {len(sample.places):,} answers are not in the run that was labeled"
     elif rate is None:
         summary.reason = "every case that was asked about was skipped"
     return summary
+
+
+def _sampled(run: ScoredRun, metric: str) -> list[StoredLabel]:
+    """The labels of a metric from which the rate follows."""
+    labels = [label for label in run.labels if label.metric == metric]
+    places = [label.place for label in labels]
+    first = {place: group.split("+")[0] for place, group in zip(places, _groups(run, metric, places), strict=True)}
+    return sampled_labels(labels, first, run.header.id)
 
 
 def _groups(run: ScoredRun, metric: str, places: Sequence[Place]) -> list[str]:

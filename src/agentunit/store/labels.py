@@ -1,6 +1,6 @@
 """People's labels: what one is about, how it is kept, and which of them speak of a run.
 
-A label belongs to a case and the answer it judged, not to a run: a later run that gives the same answer has it, too.
+A label belongs to a case and the answer it judged, not to a run: another run that gives the same answer has it, too.
 It is on the scale of its metric: the value that the score should have been. Labels are never deleted. One that is
 undone, or replaced by the same rater, is *withdrawn* and stays in the file; what is not withdrawn *stands*.
 """
@@ -98,7 +98,8 @@ def frames_of_run(store: RunStore, run_id: str, labels: Sequence[StoredLabel]) -
 
     A run is asked about the answers that no run labeled before it had, so each record belongs to the first labeled run
     that had its answer. Where a later run gave labels to such answers, too, those that it had are a group of their own,
-    named "first+later". Of a run that was deleted only the labeled answers are known to have been.
+    named "first+later", unless its labels do not count (``sampled_labels``). Of a run that was deleted only the labeled
+    answers are known to have been.
     """
     metrics = {label.metric for label in labels if label.run_id not in ("", run_id)}
     if not metrics:
@@ -115,8 +116,26 @@ def frames_of_run(store: RunStore, run_id: str, labels: Sequence[StoredLabel]) -
         for each in given.keys() & known - answers.keys():
             answers[each] = {subject_of(stored.record) for stored in store.records(each)}
         had = {each: answers.get(each, judged) for each, judged in given.items()}
-        found[metric] = _groups(subjects, _by_first_label(store, metric, had), had, given, run_id)
+        order = _by_first_label(store, metric, had)
+        first = {place: next(each for each in order if subject in had[each]) for place, subject in subjects.items()}
+        counted = sampled_labels([label for label in labels if label.metric == metric], first, run_id)
+        found[metric] = _groups(subjects, first, order, had, counted, run_id)
     return found
+
+
+def sampled_labels(labels: Sequence[StoredLabel], first: Mapping[Place, str], run_id: str) -> list[StoredLabel]:
+    """The labels of one metric from which a rate of the run may follow; ``first`` names the group of each record.
+
+    Within a group whose own run was labeled by a draw, a label of another run that nobody drew (of a file) speaks only
+    of records that were drawn: any more would make a random sample one of which nothing is known.
+    """
+    drawn = {label.place for label in labels if label.draw is not None}
+    by_draw = {label.run_id for label in labels if label.draw is not None and label.run_id == first.get(label.place)}
+    return [
+        label
+        for label in labels
+        if label.run_id in ("", run_id) or label.place in drawn or first.get(label.place) not in by_draw
+    ]
 
 
 def _by_first_label(store: RunStore, metric: str, runs: Iterable[str]) -> list[str]:
@@ -129,19 +148,23 @@ def _by_first_label(store: RunStore, metric: str, runs: Iterable[str]) -> list[s
 
 def _groups(
     subjects: Mapping[Place, str],
+    first: Mapping[Place, str],
     order: Sequence[str],
     had: Mapping[str, set[str]],
-    given: Mapping[str, set[str]],
+    labels: Sequence[StoredLabel],
     run_id: str,
 ) -> dict[Place, str]:
-    first = {subject: next(each for each in order if subject in had[each]) for subject in subjects.values()}
-    # Every record is an answer of this run itself, so its own labels set none of them apart.
+    # Every record is an answer of this run itself, so its own labels set none of them apart. Nor do further words on
+    # records that were drawn.
+    drawn = {label.place for label in labels if label.draw is not None}
+    chosen = [label for label in labels if label.draw is not None or label.place not in drawn]
     later: dict[str, list[str]] = {each: [] for each in order}
     for each in order:
-        for frame in {first[subject] for subject in given[each]} - {each} if each != run_id else ():
+        frames = {first[label.place] for label in chosen if label.run_id == each} if each != run_id else set()
+        for frame in frames - {each}:
             later[frame].append(each)
     return {
-        place: "+".join([first[subject], *(each for each in later[first[subject]] if subject in had[each])])
+        place: "+".join([first[place], *(each for each in later[first[place]] if subject in had[each])])
         for place, subject in subjects.items()
     }
 
