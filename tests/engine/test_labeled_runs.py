@@ -10,6 +10,7 @@ from msgspec import structs
 
 from agentunit.core.results import MetricResult, Score
 from agentunit.engine.compare import compare_runs
+from agentunit.engine.comparison import MetricComparison
 from agentunit.engine.gates import evaluate_gates
 from agentunit.engine.label_validity import rater_agreement, scorer_validity
 from agentunit.engine.labeled_rates import LabeledSample, labeled_sample, labeled_summary
@@ -259,6 +260,42 @@ def test_runs_are_compared_by_labels_where_both_have_them(store: Store) -> None:
     assert not found.gated
     gated = compare_runs(worse, before, gates=["faithfulness labeled >= 0.1"])
     assert [each.metric for each in gated.regressions] == ["faithfulness labeled"]
+
+
+def test_a_difference_by_labels_says_what_it_follows_from_and_which_run_lacks_labels(store: Store) -> None:
+    def row(n_same: int, positions: range) -> MetricComparison:
+        scores = SCORES[:33]
+        before = add_run(store, scores, answers=dict.fromkeys(range(33), f"before {n_same}"))
+        answers = {each: f"{'before' if each < n_same else 'after'} {n_same}" for each in range(33)}
+        after = add_run(store, scores, answers=answers)
+        store.add_labels(
+            [
+                label_of(each, float(each % 4 > 0), answer=f"before {n_same}", run_id=before, draw="d")
+                for each in positions
+            ]
+        )
+        store.add_labels(
+            [label_of(each, float(each % 3 > 0), "ben", answer, run_id=after) for each, answer in answers.items()]
+        )
+        rows = compare_runs(run_from_store(store, after), run_from_store(store, before)).metrics
+        (found,) = [each for each in rows if each.metric == "faithfulness labeled"]
+        assert found.baseline_mean is not None
+        assert found.candidate_mean is not None
+        assert found.difference is not None
+        adds_up = found.difference == pytest.approx(found.candidate_mean - found.baseline_mean, abs=5e-4)
+        assert ("each rate is from all labels of its run" in found.reason) != adds_up
+        return found
+
+    # Eleven labels of the baseline, all of the candidate; one answer is the same and tells nothing.
+    few = row(1, range(0, 33, 3))
+    assert few.verdict == "cannot tell"
+    assert "(from 42 labels, of answers that differ; each rate is from all labels of its run)" in few.reason
+    assert few.reason.endswith(": label more cases of the baseline (22 left)")
+    paired = row(0, range(20))
+    assert "(from 20 cases labeled in both runs, of answers that differ" in paired.reason
+    assert paired.reason.endswith("the baseline (13 left)")
+    # What is labeled in full asks for nothing.
+    assert "label more" not in row(2, range(33)).reason
 
 
 def test_cases_that_raters_skipped_widen_a_difference(store: Store) -> None:

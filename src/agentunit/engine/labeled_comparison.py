@@ -14,6 +14,8 @@ from agentunit.formulas.labeled import LabeledRate, labeled_difference
 from agentunit.store.labels import subject_of
 
 Key = tuple[str, int]
+_AS_SHOWN = 0.0005
+"""Tables show differences with three digits."""
 
 
 class _Judged(NamedTuple):
@@ -22,6 +24,7 @@ class _Judged(NamedTuple):
     score: float | None
     label: float | None
     is_skipped: bool
+    is_open: bool
     stratum: int
     cluster: int | None
 
@@ -55,15 +58,16 @@ def _compared(
     samples = [labeled_sample(run, name, backend) for run in (candidate, baseline)]
     new, old = (_by_key(run, sample) for run, sample in zip((candidate, baseline), samples, strict=True))
     keys = [key for key in old if key in new]
+    ours, theirs = ([each[key] for key in keys] for each in (new, old))
+    same = _same_answers(candidate, baseline, keys)
     found = None
     if keys and not any(sample.unasked for sample in samples):
-        ours, theirs = ([each[key] for key in keys] for each in (new, old))
         found = labeled_difference(
             [each.score for each in ours],
             {at: each.label for at, each in enumerate(ours) if each.label is not None},
             [each.score for each in theirs],
             {at: each.label for at, each in enumerate(theirs) if each.label is not None},
-            same=_same_answers(candidate, baseline, keys),
+            same=same,
             skipped={at for at, each in enumerate(ours) if each.is_skipped},
             baseline_skipped={at for at, each in enumerate(theirs) if each.is_skipped},
             strata=[each.stratum for each in ours],
@@ -73,6 +77,11 @@ def _compared(
     allowed = margin_in_unit(name, backend, margin, 1.0, 1.0)
     rates = [sample.rate() for sample in samples]
     verdict, reason = _verdict(found, -1.0 if info.direction == "lower" else 1.0, allowed)
+    if found is not None:
+        reason += f" ({_describe_basis(found, *rates)})"
+    if verdict == "cannot tell":
+        n_open = [sum(each.is_open for at, each in enumerate(of) if at not in same) for of in (theirs, ours)]
+        reason += _what_to_label(*n_open)
     return MetricComparison(
         metric=f"{name} {LABELED}",
         backend=backend,
@@ -101,6 +110,7 @@ def _by_key(run: ScoredRun, sample: LabeledSample) -> dict[Key, _Judged]:
             sample.scores[index],
             sample.labels.get(index),
             index in sample.skipped,
+            not any(index in each for each in (sample.labels, sample.taught, sample.skipped)),
             0 if sample.strata is None else sample.strata[index],
             None if sample.clusters is None else sample.clusters[index],
         )
@@ -131,12 +141,30 @@ def _verdict(found: LabeledRate | None, sign: float, margin: float) -> tuple[Com
     if found is None:
         return "cannot tell", "too few labels, or answers that are not in the run that was labeled"
     low, high = sorted((sign * found.low, sign * found.high))
-    labels = f"by {found.n_labels:,} labels"
     if high < 0.0:
         verdict: CompareVerdict = "regression" if low < -margin else "no worse"
-        return verdict, f"people's rate fell, by {-high:.2f} or more ({labels})"
+        return verdict, f"people's rate got worse, by {-high:.2f} or more"
     if low > 0.0:
-        return "better", f"people's rate rose, by {low:.2f} or more ({labels})"
+        return "better", f"people's rate got better, by {low:.2f} or more"
     if low > -margin:
-        return "no worse", f"a loss of {margin:g} is ruled out ({labels})"
-    return "cannot tell", f"a loss of up to {-low:.2f} is possible: label more cases of both runs ({labels})"
+        return "no worse", f"a loss of {margin:g} is ruled out"
+    return "cannot tell", f"a loss of up to {-low:.2f} is possible"
+
+
+def _describe_basis(found: LabeledRate, candidate: LabeledRate | None, baseline: LabeledRate | None) -> str:
+    """Which labels a difference follows from, and that it is not that of the two rates beside it, where it is not."""
+    if not found.n_labels:
+        return "every answer is the same in both runs"
+    one, several, of = ("case", "cases", " labeled in both runs") if found.is_paired else ("label", "labels", "")
+    labels = f"from {found.n_labels:,} {one if found.n_labels == 1 else several}{of}"
+    if candidate is None or baseline is None or abs(candidate.rate - baseline.rate - found.rate) < _AS_SHOWN:
+        return labels
+    return f"{labels}, of answers that differ; each rate is from all labels of its run"
+
+
+def _what_to_label(n_baseline: int, n_candidate: int) -> str:
+    """Which run has cases without a label that would tell more, and how many."""
+    left = [
+        f"{run} ({n:,} left)" for run, n in (("the baseline", n_baseline), ("the candidate", n_candidate)) if n
+    ]
+    return f": label more cases of {' and of '.join(left)}" if left else ""

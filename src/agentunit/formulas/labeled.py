@@ -26,7 +26,8 @@ class LabeledRate:
     """The rate people would give over all cases, or the difference of two, with its interval.
 
     ``method`` is "all labeled", "labels alone", or "labels and scores". ``weight`` is by how much a corrected label
-    falls when the score rises by 1: 0.0 for labels alone.
+    falls when the score rises by 1: 0.0 for labels alone. ``is_paired`` says of a difference that its labels are of
+    cases labeled in both runs, so that it need not be the difference of the two rates.
     """
 
     rate: float
@@ -37,6 +38,7 @@ class LabeledRate:
     method: str
     weight: float
     confidence: float = 0.95
+    is_paired: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,7 +297,8 @@ def _joint(ours: Sequence[int] | None, theirs: Sequence[int] | None) -> list[int
 
 def _stretched(half: LabeledRate) -> LabeledRate:
     """A difference that was moved to 0..1, back on its own scale."""
-    return replace(half, rate=2.0 * half.rate - 1.0, low=2.0 * half.low - 1.0, high=2.0 * half.high - 1.0)
+    rate, low, high = (2.0 * each - 1.0 for each in (half.rate, half.low, half.high))
+    return replace(half, rate=rate, low=low, high=high, is_paired=True)
 
 
 def _unpaired(ours: LabeledRate | None, theirs: LabeledRate | None) -> LabeledRate | None:

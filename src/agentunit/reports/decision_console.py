@@ -122,7 +122,8 @@ def print_comparison(comparison: Comparison, console: Console, *, all_rows: bool
     if any(not each.gated and each.verdict != "not compared" for each in comparison.metrics):
         console.print("i  shown, not tested", style="dim")
     for name, each in zip(names, comparison.metrics, strict=True):
-        if each.reason and (each.gated or each.verdict == "not compared"):
+        # Only what people's labels say has a verdict of its own without being tested.
+        if each.reason and (each.gated or each.verdict != "shown only"):
             line = Text(f"  {name}: ", style="bold").append(printable_line(each.reason), style="not bold")
             console.print(line, soft_wrap=True)
     if comparison.pairwise is not None:
