@@ -71,6 +71,17 @@ def test_a_score_is_shown_with_the_label_and_the_width_that_is_left(invoke: Invo
     assert "(local)" in after
     assert "12 labels of 30: labeled rate" in shown
     assert "more give 0.2" in shown or "narrow enough" in shown
+    # The last lines say it again: before them stands a whole page.
+    assert "enough for an interval 0.2 wide (--width)" in shown
+    narrow = invoke("label", run_id, "--rater", "ben", "--width", "0.01", input="y\n").stdout.splitlines()
+    assert [line for line in narrow if line.startswith("about ")] == [narrow[-3]]
+    assert "more labels for an interval 0.01 wide (--width)" in narrow[-3]
+
+
+def test_a_session_of_few_labels_says_when_the_number_that_is_left_is_known(invoke: Invoke, run_id: str) -> None:
+    shown = invoke("label", run_id, input="y\n" * 3).stdout
+    assert "from 10 labels on it is said how many more give an interval 0.2 wide (--width)" in shown
+    assert "more give" not in shown.replace("how many more give", "")
 
 
 def test_a_file_of_traces_becomes_a_run_once(invoke: Invoke) -> None:

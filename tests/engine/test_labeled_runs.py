@@ -11,6 +11,7 @@ from msgspec import structs
 from agentunit.core.results import MetricResult, Score
 from agentunit.engine.compare import compare_runs
 from agentunit.engine.comparison import MetricComparison
+from agentunit.engine.decision import decide
 from agentunit.engine.gates import evaluate_gates
 from agentunit.engine.label_validity import rater_agreement, scorer_validity
 from agentunit.engine.labeled_rates import LabeledSample, labeled_sample, labeled_summary
@@ -242,6 +243,11 @@ def test_a_gate_near_the_rate_says_that_more_labels_might_decide_otherwise(store
     (found,) = evaluate_gates(run, ["faithfulness labeled >= 0.5"])
     assert found.near
     assert "the rate of more labels might" in found.reason
+    decided = decide(run, [found])
+    said = "PASS: 1 gate met; faithfulness labeled >= 0.5 by the point: its interval reaches below"
+    assert (decided.headline, decided.exit_code) == (said, 0)
+    (found,) = evaluate_gates(run, ["faithfulness labeled >= 0.1"])
+    assert decide(run, [found]).headline == "PASS: 1 gate met"
 
 
 def test_runs_are_compared_by_labels_where_both_have_them(store: Store) -> None:

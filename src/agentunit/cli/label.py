@@ -8,7 +8,7 @@ import sys
 
 import click
 
-from agentunit.cli.label_screen import LineInput, ScreenInput, label_cases
+from agentunit.cli.label_screen import LineInput, ScreenInput, describe_left, label_cases
 from agentunit.cli.options import (
     InputFailure,
     end_signals_interrupt,
@@ -47,7 +47,7 @@ DEFAULT_WIDTH = 0.2
     type=click.FloatRange(0.0, 1.0, min_open=True),
     default=DEFAULT_WIDTH,
     show_default=True,
-    help="How wide the 95 % interval of the labeled rate may be: says how many more labels that takes.",
+    help="How wide the 95 % interval of the labeled rate may be: from 10 labels on, says how many more that takes.",
 )
 @show_personal_data_option
 @store_option
@@ -102,6 +102,8 @@ def _label(session: LabelSession, store: RunStore, mask: Mask, store_path: str) 
     summary = session.summary()
     if summary is not None:
         print_line(f"{session.info.name}: {describe_labeled(summary)}", console, "bold")
+        if left := describe_left(session.standing(), session.width):
+            print_line(left, console)
     run_id = session.run.header.id
     where = (
         ""

@@ -11,7 +11,7 @@ import click
 from rich.console import Console
 
 from agentunit.cli.terminal_keys import TerminalKeys
-from agentunit.engine.labeling import Asked, LabelSession, Standing
+from agentunit.engine.labeling import FEWEST_LABELS, Asked, LabelSession, Standing
 from agentunit.metrics.base import MetricInfo
 from agentunit.reports.figures import counted, with_interval
 from agentunit.reports.label_page import LabelPage, label_page, rendered_lines
@@ -199,6 +199,19 @@ def describe_standing(standing: Standing, width: float) -> str:
     if standing.n_more == 0:
         return f"{text}: narrow enough (--width {width:g}); q stops"
     return f"{text}, {rate.high - rate.low:.2f} wide; about {standing.n_more:,} more give {width:g}"
+
+
+def describe_left(standing: Standing, width: float) -> str:
+    """How many labels are left to give, said at the end of a session; nothing where no number of them would do.
+
+    >>> describe_left(Standing(4, 60, None, None), 0.2)
+    'from 10 labels on it is said how many more give an interval 0.2 wide (--width)'
+    """
+    wide = f"an interval {width:g} wide (--width)"
+    if standing.n_more is None:
+        few = standing.n_labels < FEWEST_LABELS
+        return f"from {FEWEST_LABELS} labels on it is said how many more give {wide}" if few else ""
+    return f"about {counted(standing.n_more, 'more label')} for {wide}" if standing.n_more else f"enough for {wide}"
 
 
 def _answer(session: LabelSession, asked: Asked, page: LabelPage, rater: RaterInput, said: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from agentunit.core.results import RunSummary
 from agentunit.engine.comparison import CaseKind, Comparison
-from agentunit.engine.gate_expressions import Gate, stored_gates
+from agentunit.engine.gate_expressions import LABELED, Gate, stored_gates
 from agentunit.engine.gates import DEFAULT_MIN_COVERAGE, GateVerdict, evaluate_gates
 from agentunit.engine.known_failures import KnownFailure, counted_part, known_failures
 from agentunit.engine.scored_run import ScoredRun
@@ -180,10 +180,11 @@ def decide(
     if users is not None:
         reasons.append(users)
     met = [f"{len(verdicts)} {'gate' if len(verdicts) == 1 else 'gates'} met"] if verdicts else []
+    unsure = _met_by_the_point(verdicts)
     if comparison is not None:
         met.append(_no_worse(comparison))
     beside = f"; {users.text} ({named_cases(users.cases, _CASES_NAMED)})" if users is not None else ""
-    allowed = _beside_pass(reasons) + (f"; {allowance}" if n_errors else "") + beside + _known_part(known)
+    allowed = unsure + _beside_pass(reasons) + (f"; {allowance}" if n_errors else "") + beside + _known_part(known)
     return _decided(
         reasons,
         [(code, text + beside) if at == 0 else (code, text) for at, (code, text) in enumerate(headlines)],
@@ -431,6 +432,16 @@ def _user_reason(run: ScoredRun) -> Reason | None:
     times = f" ({len(failed)} times)" if len(failed) != len(cases) else ""
     text = f"simulated user failed: {len(cases)} {'case' if len(cases) == 1 else 'cases'}{times}"
     return Reason("simulated user", EXIT_PASS, "simulated user", text, cases)
+
+
+def _met_by_the_point(verdicts: Iterable[GateVerdict]) -> str:
+    """Which gates on a labeled rate are met although its interval reaches over the threshold."""
+    said = (
+        f"; {each.gate} by the point: its interval reaches {'above' if each.gate.holds(each.low) else 'below'}"
+        for each in verdicts
+        if each.verdict == "pass" and each.near and each.gate.aggregate == LABELED and each.low is not None
+    )
+    return "".join(said)
 
 
 def _known_part(known: Sequence[KnownFailure]) -> str:

@@ -16,7 +16,7 @@ from agentunit.store.labels import Place, StoredLabel, subject_of
 from agentunit.store.protocol import RunStore
 from agentunit.store.runs import ScoreRow
 
-_FEWEST_LABELS = 10
+FEWEST_LABELS = 10
 """Before so many labels nobody can say how many more are needed."""
 
 
@@ -192,7 +192,7 @@ class LabelSession:
         """What all labels show by now."""
         sample = self._sample
         rate = sample.rate() if len(sample.labels) > 1 else None
-        few = len(sample.labels) < _FEWEST_LABELS
+        few = len(sample.labels) < FEWEST_LABELS
         n_more = None if rate is None or few else labels_needed(rate, self.width)
         return Standing(len(sample.labels), len(sample.places), rate, n_more)
 

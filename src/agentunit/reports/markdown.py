@@ -288,7 +288,7 @@ def _comparison(comparison: Comparison | None) -> Iterator[str]:
         backend = f" {inline(each.backend)}" if each.backend else ""
         means = [inline(describe_mean(mean, each.unit)) for mean in (each.baseline_mean, each.candidate_mean)]
         verdict = f"**{each.verdict}**" if each.gated and each.verdict == "regression" else each.verdict
-        informational = "" if each.gated else " _(not gated)_"
+        informational = "" if each.gated else " _(not tested)_"
         cells = [code(each.metric) + backend, *means, inline(describe_difference(each)), verdict + informational]
         lines.append("| " + " | ".join(cells) + " |")
     if comparison.note:
