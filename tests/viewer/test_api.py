@@ -63,11 +63,9 @@ def test_a_run_says_its_verdict_its_metrics_and_what_failed(client, library, run
     card = next(card for card in page["metrics"] if card["metric"] == "exact_match")
     assert card["thresholds"] == [{"operator": ">=", "threshold": 0.5, "aggregate": "mean", "word": "met"}]
     assert sum(card["distribution"]["counts"]) == 8
-    # What raised, then what scored low.
-    assert [(group["n_records"], group["failure"]) for group in page["failures"]] == [
-        (1, "KeyError"),
-        (6, "not supported: a statement"),
-    ]
+    # What raised is a failure; what scored low is not, unless a gate says so.
+    found = {name: [(group["n_records"], group["failure"]) for group in page[name]] for name in ("failures", "causes")}
+    assert found == {"failures": [(1, "KeyError")], "causes": [(6, "not supported: a statement")]}
     assert page["unscored"][0]["reason"] == "no tool"
     assert page["slice_fields"] == ["metadata.shop"]
     assert page["amounts"][0]["total"] == pytest.approx(0.36)
@@ -147,6 +145,7 @@ def test_a_comparison_lists_what_newly_fails_with_both_answers(client, library, 
     assert (worst["case_id"], worst["kind"], worst["candidate_key"]) == ("q2", "newly failing", "2-0")
     assert worst["baseline"]["text"] == "order 2"
     assert page["n_by_kind"]["newly failing"] == 1
+    assert page["tested"] == "tested: exact_match, answered (the metrics with gates); the others are described"
 
 
 def test_runs_have_a_history_and_a_band_of_noise(library, runs):

@@ -141,7 +141,10 @@ export interface RunPage {
   /** Every metric as a column of the table of cases. */
   columns: Column[];
   unscored: UnscoredLine[];
+  /** Where the agent failed, by cause. */
   failures: FailureGroup[];
+  /** Why cases scored low: no verdict by itself. */
+  causes: FailureGroup[];
   amounts: Amount[];
   slices: SliceTable[];
   /** Fields of cases that slices can be made by (slices are made on request: Source.slices). */
@@ -605,6 +608,8 @@ export interface ComparePage {
   n_only_candidate: number;
   /** How many cases of each kind: "newly failing", "worse", "fixed", "better", "other answer", "unchanged". */
   n_by_kind: Record<string, number>;
+  /** Which metrics count, and why these; empty where all that are shown do. */
+  tested: string;
   metrics: MetricDifference[];
   /** Up to 200 of each kind, the greatest change first. */
   cases: CaseDifference[];

@@ -50,9 +50,9 @@ def comparison_options(metrics_help: str) -> Callable[[_Command], _Command]:
             "margins",
             multiple=True,
             metavar="METRIC=LOSS",
-            help="The loss that must be ruled out for a pass: 0.02, or 10% of the metric's mean. A significant loss fails "
-            "unless it is shown to be smaller than this. Without METRIC= for all. Default: 0.05 for scores, 10% for "
-            "quantities.",
+            help="The loss that must be ruled out for a pass: 0.02, or 10% of the metric's mean. A significant loss "
+            "fails unless it is shown to be smaller than this. Without METRIC= for all. Default: 0.05 for scores, 10% "
+            "for quantities.",
         ),
         click.option(
             "--alpha", type=float, default=DEFAULT_ALPHA, show_default=True, help="The allowed chance of a false alarm."

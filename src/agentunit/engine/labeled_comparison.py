@@ -164,7 +164,5 @@ def _describe_basis(found: LabeledRate, candidate: LabeledRate | None, baseline:
 
 def _what_to_label(n_baseline: int, n_candidate: int) -> str:
     """Which run has cases without a label that would tell more, and how many."""
-    left = [
-        f"{run} ({n:,} left)" for run, n in (("the baseline", n_baseline), ("the candidate", n_candidate)) if n
-    ]
+    left = [f"{run} ({n:,} left)" for run, n in (("the baseline", n_baseline), ("the candidate", n_candidate)) if n]
     return f": label more cases of {' and of '.join(left)}" if left else ""

@@ -50,7 +50,8 @@ def compare_page(
 
 _NOTHING: dict[str, Any] = {
     **{"sentence": "", "verdict": None, "headline": "", "note": None, "n_paired": 0, "n_only_baseline": 0},
-    **{"n_only_candidate": 0, "n_by_kind": {}, "metrics": [], "cases": [], "tools": [], "slices": [], "notes": []},
+    **{"n_only_candidate": 0, "n_by_kind": {}, "tested": "", "metrics": [], "cases": [], "tools": [], "slices": []},
+    "notes": [],
 }
 
 
@@ -77,6 +78,7 @@ def comparison_page(decision: Decision, old: ScoredRun, new: ScoredRun, mask: Ma
         "note": found.note,
         **{name: getattr(found, name) for name in ("n_paired", "n_only_baseline", "n_only_candidate")},
         "n_by_kind": dict(found.n_by_kind),
+        "tested": describe_tested(found),
         "metrics": [
             {
                 "label": label,

@@ -78,8 +78,8 @@ def pending_page(
     nothing: dict[str, list[Any]] = {
         name: []
         for name in (
-            *("gates", "metrics", "unscored", "failures", "amounts", "slices", "slice_fields", "known_failures"),
-            *("judge", "notes"),
+            *("gates", "metrics", "unscored", "failures", "causes", "amounts", "slices", "slice_fields"),
+            *("known_failures", "judge", "notes"),
         )
     }
     return {
@@ -142,8 +142,9 @@ def run_page(reported: ReportedRun, columns: RecordColumns, slice_fields: Sequen
         ],
         "columns": _columns(columns.metrics, infos, summary.metrics),
         "unscored": plain(errors_first(summary.unscored)),
+        "failures": [_failure(each) for each in reported.failures],
         # Those of a run that is going on would be read anew with every case.
-        "failures": [_failure(each) for each in (*reported.failures, *(() if line["live"] else reported.causes))],
+        "causes": [_failure(each) for each in (() if line["live"] else reported.causes)],
         "amounts": [_amount(row, infos[row.metric]) for row in summary.metrics if _is_amount(row, infos[row.metric])],
         "slices": [slice_data(table, infos) for table in reported.slices],
         "slice_fields": list(slice_fields),

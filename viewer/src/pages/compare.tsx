@@ -79,6 +79,7 @@ function Compared({ page }: { page: ComparePage }) {
       <section aria-labelledby="differences">
         <h2 id="differences">Metrics</h2>
         <Table caption="Difference of each metric" rows={page.metrics} keyOf={(row) => row.label} columns={columns(page.metrics)} />
+        {page.tested && <p class="soft small">{page.tested}</p>}
       </section>
       <Changes page={page} />
       {page.tools.length > 0 && (
@@ -109,7 +110,7 @@ function columns(rows: MetricDifference[]): Column<MetricDifference>[] {
     { name: "verdict", isInline: true, head: <span class="sr">what changed</span>, cell: (row) => <Told verdict={row.verdict} /> },
     {
       name: "metric", isInline: true, head: "metric",
-      cell: (row) => <span class="nowrap">{row.label} <span class="soft">{DIRECTIONS[row.direction].mark}</span>{row.gated && <span class="soft small"> gated</span>}</span>,
+      cell: (row) => <span class="nowrap">{row.label} <span class="soft">{DIRECTIONS[row.direction].mark}</span>{row.gated && <span class="soft small"> tested</span>}</span>,
     },
     { name: "before", head: "baseline", isNumber: true, isWide: true, cell: (row) => quantity(row.baseline_mean, row.unit) },
     { name: "after", head: "candidate", isNumber: true, isWide: true, cell: (row) => quantity(row.candidate_mean, row.unit) },

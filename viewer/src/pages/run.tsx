@@ -1,4 +1,4 @@
-// One run: the verdict and why, its metrics, amounts, slices, what was not scored, and failures by cause.
+// One run: the verdict and why, its metrics, amounts, slices, what was not scored, and failures and low scores by cause.
 import { go, href } from "../address";
 import { CaseLinks } from "../components/case_link";
 import { RunHeader, useRun } from "../components/run_header";
@@ -7,7 +7,7 @@ import { counted } from "../figures";
 import { useKeys } from "../keys";
 import type { PageProps } from "../pages";
 import type { Decision, RunPage } from "../types";
-import { Failures, KnownFailures, Unscored } from "./run_failures";
+import { Causes, KnownFailures, Unscored } from "./run_failures";
 import { Amounts, Metrics } from "./run_metrics";
 import { Gates } from "./run_gates";
 import { Slices } from "./run_slices";
@@ -38,7 +38,8 @@ function Sections({ page }: { page: RunPage }) {
     <>
       {page.decision && <VerdictSection run={run} decision={page.decision} resume={page.resume} />}
       <Gates run={run} gates={page.gates} />
-      <Failures run={run} groups={page.failures} />
+      <Causes run={run} title="Failures by cause" name="failures" groups={page.failures} tone="bad" icon="!" />
+      <Causes run={run} title="Low scores by cause" name="causes" groups={page.causes} tone="soft" />
       <KnownFailures run={run} known={page.known_failures} />
       <Metrics page={page} />
       <Amounts amounts={page.amounts} />

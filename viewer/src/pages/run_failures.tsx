@@ -1,20 +1,22 @@
-// What went wrong: failures of the agent by cause, failures that are known, and what was not scored and why.
-import { Badge } from "../components/badges";
+// What went wrong: failures of the agent and low scores by cause, failures that are known, and what was not scored and why.
+import { Badge, type Tone } from "../components/badges";
 import { CaseLinks } from "../components/case_link";
 import { Table } from "../components/table";
 import { count, counted } from "../figures";
 import type { FailureGroup, RunPage, ScoreStatus, UnscoredLine } from "../types";
 
-export function Failures({ run, groups }: { run: string; groups: FailureGroup[] }) {
+export function Causes({ run, title, name, groups, tone, icon }: {
+  run: string; title: string; name: string; groups: FailureGroup[]; tone: Tone; icon?: string;
+}) {
   if (groups.length === 0) return null;
   return (
-    <section aria-labelledby="failures">
-      <h2 id="failures">Failures by cause</h2>
+    <section aria-labelledby={name}>
+      <h2 id={name}>{title}</h2>
       <div class="failures">
         {groups.map((group, at) => (
           <article class="card" key={at}>
             <div class="row">
-              <Badge tone="bad" icon="!">{counted(group.n_records, "record")}</Badge>
+              <Badge tone={tone} icon={icon}>{counted(group.n_records, "record")}</Badge>
               <b>{group.failure}</b>
               {group.place && <code class="soft small">{group.place}</code>}
             </div>
