@@ -721,9 +721,7 @@ def test_a_sentence_counts_the_metrics_that_its_p_value_was_corrected_for():
 def test_a_margin_outside_of_the_interval_that_is_not_ruled_out_is_explained():
     # 36 cases that move by at most 0.05: the interval is narrow, and one case in 20 that breaks may not be among them.
     old = [0.5] * 36
-    unseen = (
-        "of 5 points is not ruled out: the interval is of these cases, and 1 case in 20 that breaks may not"
-    )
+    unseen = "of 5 points is not ruled out: the interval is of these cases, and 1 case in 20 that breaks may not"
     comparison, only = compared([0.5 + 0.05 * math.sin(place) for place in range(36)], old)
     assert -0.05 < only.low < only.high < 0.05
     assert (only.verdict, exit_code(comparison)) == ("cannot tell", 4)
