@@ -139,7 +139,8 @@ def test_an_unknown_format_says_what_was_found_and_what_can_be_forced(tmp_path: 
     path.write_text('{"city": "Oslo", "celsius": 3}')
     _, (error,), _ = read(path)
     assert "its first object has the names celsius, city" in error.reason
-    assert "otlp-json" in error.reason
+    assert "docs/records.md" in error.reason
+    assert "--from names one of the formats of docs/traces.md" in error.reason
     with pytest.raises(ValueError, match="must be one of records, otlp-json"):
         TraceFiles([path], format="weather")
 

@@ -36,6 +36,7 @@ from agentunit.store.opening import may_exist
 from agentunit.store.portable import is_portable
 from agentunit.store.table_reading import is_table
 from agentunit.traces.compressed import BROKEN_STREAM, ZstandardMissing, bounded_lines, decompressed
+from agentunit.traces.formats import ROWS_FORMAT, detect, read_opening
 from agentunit.traces.grouping import GroupBy
 from agentunit.traces.limits import LimitExceeded
 from agentunit.traces.native import STDIN
@@ -140,12 +141,26 @@ def holds_tests(path: str) -> bool:
 def _is_test(path: str) -> bool:
     stem = path.removesuffix(".gz").removesuffix(".zst")
     suffix = Path(stem).suffix.lower()
-    if suffix == ".py" or suffix in _YAML or suffix in _TABLES:
+    if suffix == ".py" or suffix in _YAML:
+        return True
+    if _holds_answers(path):
+        return False
+    if suffix in _TABLES:
         return True
     first = _first_row(path, suffix)
     if not isinstance(first, dict) or _RECORDED & first.keys():
         return False
     return bool(_QUESTIONS & first.keys()) and not {"answer", "output", "response"} & first.keys()
+
+
+def _holds_answers(path: str) -> bool:
+    """Whether a file holds rows with recorded answers, which are records of a test."""
+    try:
+        with open(path, "rb") as raw:
+            found = detect(read_opening(path, decompressed(raw))[0])
+    except (OSError, ZstandardMissing, *BROKEN_STREAM):
+        return False
+    return found is not None and found.name == ROWS_FORMAT
 
 
 def _first_row(path: str, suffix: str) -> Any:

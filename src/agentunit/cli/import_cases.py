@@ -15,8 +15,10 @@ from rich.text import Text
 from agentunit.cli.main import EXIT_ERRORS
 from agentunit.cli.options import InputFailure
 from agentunit.datasets.foreign import ForeignSuite, read_foreign
+from agentunit.datasets.foreign_fields import KEPT
 from agentunit.datasets.readers import DatasetError
 from agentunit.reports.console import Terminal, plain_table, print_line, print_next
+from agentunit.reports.figures import counted
 from agentunit.reports.printable import printable_line
 
 _SHOWN = 40
@@ -37,6 +39,10 @@ def import_cases(file: str, out: Path | None) -> None:
     folder = out if out is not None else Path(name)
     _write(suite, name, folder)
     _print(suite, folder)
+    if suite.recorded:
+        answers = counted(sum(suite.recorded.values()), "recorded answer")
+        print_line(f"{answers} in {printable_line(file)}: to score them as they are, without an agent", Terminal())
+        print_next([shlex.join(["agentunit", "score", file])], Terminal())
     if suite.unmapped:
         raise click.exceptions.Exit(EXIT_ERRORS)
 
@@ -105,7 +111,8 @@ def _print(suite: ForeignSuite, folder: Path) -> None:
     for (source, metric), n in sorted(suite.became.items()):
         table.add_row(source, f"{n:,}", f"{metric}, gated" if metric in gated else f"metric {metric}")
     for source, n in suite.kept.most_common(_SHOWN):
-        table.add_row(Text(printable_line(source)), f"{n:,}", "kept with the case, read by nothing")
+        becomes = "kept with the case as recorded, no agent sees it" if source in suite.recorded else KEPT
+        table.add_row(Text(printable_line(source)), f"{n:,}", becomes)
     for source, n in suite.unmapped.most_common(_SHOWN):
         table.add_row(Text(printable_line(source)), f"{n:,}", "NOT MAPPED")
     for counter in (suite.kept, suite.unmapped):

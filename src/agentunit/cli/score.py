@@ -153,13 +153,15 @@ def score(
     """Score recorded traces: files and folders, plain, .gz or .zst; '-' reads standard input, and a URL such as
     s3://bucket/traces/ other storage (extra remote).
 
-    OpenTelemetry exports (OpenInference, GenAI, OpenLLMetry), other tools' exports, chat logs and AgentUnit's own
-    records are told apart by themselves. 'agentunit doctor FILE' says what a file holds and lacks.
+    OpenTelemetry exports (OpenInference, GenAI, OpenLLMetry), other tools' exports, chat logs, rows with questions and
+    answers (JSON, CSV, Parquet) and AgentUnit's own records are told apart by themselves. 'agentunit doctor FILE' says
+    what a file holds and lacks.
 
     The name of a run instead of a file scores what it recorded with new metrics, and keeps the scores with it.
 
     \b
     agentunit score traces.jsonl
+    agentunit score rows.csv --metrics faithfulness,answer_correctness
     agentunit score spans.json.gz --expected answers.csv
     agentunit score exports/ --group-by session
     agentunit score traces.jsonl.gz --metrics faithfulness,cost --out scores.jsonl

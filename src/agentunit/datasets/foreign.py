@@ -16,7 +16,7 @@ import msgspec
 
 from agentunit.core.case import DatasetCase
 from agentunit.core.results import decode_json
-from agentunit.datasets.foreign_fields import ROW_FORMATS, RowFormat, case_of_row
+from agentunit.datasets.foreign_fields import LISTS, RECORDED, ROW_FORMATS, RowFormat, case_of_row
 from agentunit.datasets.readers import load_dataset
 from agentunit.datasets.rows import DatasetError, listed
 from agentunit.datasets.structured import YamlProblem, plain_yaml
@@ -25,7 +25,6 @@ from agentunit.traces.compressed import BROKEN_STREAM, ZstandardMissing, bounded
 from agentunit.traces.limits import LimitExceeded, check_nodes, raised_by, read_limits
 
 CODE = (".js", ".ts", ".mjs", ".cjs", ".mts", ".cts", ".py", ".rb", ".sh")
-_LISTS = ("data", "items", "examples", "samples", "goldens", "test_cases")
 
 
 @dataclass
@@ -33,7 +32,8 @@ class ForeignSuite:
     """What was read from a file of another tool.
 
     ``became`` counts, by name, what turned into a metric (``gated`` when a gate decides by it); ``unmapped`` counts
-    what did not, with the reason; ``kept`` counts fields that stay with the cases although nothing reads them.
+    what did not, with the reason; ``kept`` counts fields that stay with the cases although nothing reads them;
+    ``recorded`` are the answers among them, which ``agentunit score`` reads.
     """
 
     tool: str
@@ -45,6 +45,7 @@ class ForeignSuite:
     unmapped: Counter[str] = field(default_factory=Counter)
     kept: Counter[str] = field(default_factory=Counter)
     asks_judge: bool = False
+    recorded: Counter[str] = field(default_factory=Counter)
 
 
 def read_foreign(path: str | os.PathLike[str]) -> ForeignSuite:
@@ -72,6 +73,7 @@ def _read(content: Any, file: Path) -> ForeignSuite:
     has = f"it has the fields {listed(rows[0])}" if rows else "no list of objects was found in it"
     if rows and {"query", "question"} & rows[0].keys():
         has += "; a dataset of AgentUnit's own needs no import: name it in a suite"
+        has += "; recorded answers need none either: 'agentunit score FILE'"
     raise DatasetError(
         f"{file}: neither an exported run nor tests of promptfoo, {', '.join(each.tool for each in ROW_FORMATS)}; {has}"
     )
@@ -143,7 +145,7 @@ def _is_promptfoo(content: Any) -> bool:
 def _rows(content: Any) -> list[Mapping[str, Any]]:
     """The list of objects in a document: the document itself, or the list that it holds under a usual name."""
     if isinstance(content, Mapping):
-        content = next((content[name] for name in _LISTS if isinstance(content.get(name), list)), [])
+        content = next((content[name] for name in LISTS if isinstance(content.get(name), list)), [])
     return content if isinstance(content, list) and all(isinstance(each, Mapping) for each in content) else []
 
 
@@ -158,6 +160,8 @@ def _read_rows(rows: list[Mapping[str, Any]], row_format: RowFormat, file: Path)
             continue
         cases.append(case_of_row(fields, row_format, suite.kept, suite.unmapped))
     suite.cases = load_cases(cases, file)
+    answers = {name for name, place in row_format.fields.items() if place == RECORDED}
+    suite.recorded = Counter({name: n for name, n in suite.kept.items() if name in answers})
     for metric, source, holds in (
         ("answer_correctness", "expected outputs", lambda case: case.expected_output is not None),
         ("faithfulness", "contexts", lambda case: bool(case.context)),

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import io
 import itertools
 import json
 import string
+import tokenize
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,11 +19,14 @@ from agentunit.datasets.rows import SPELLINGS
 KEPT = "kept with the case, read by nothing"
 MERGED = "its fields are metadata"
 UNMAPPED = "what it asks for is not done here"
+RECORDED = "an answer that was recorded: kept, and scored where the file is read as records"
 
 _ASKED = ("query", "question", "input", "prompt", "user_input", "message", "text", "messages", "content")
 _ANSWERED = ("answer", "output", "expected_output", "expected", "response", "result", "text", "content", "messages")
 _ROLES_OF_USERS = ("user", "human")
 _LETTERS = string.ascii_uppercase
+LISTS = ("data", "items", "examples", "samples", "goldens", "test_cases", "testCases", "cases")
+"""Under which names a document may list its rows."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +65,7 @@ ROW_FORMATS = (
             "reference": "expected_output",
             "reference_contexts": "context",
             "retrieved_contexts": "context",
+            "response": RECORDED,
             "reference_tool_calls": "metadata.expected_tool_calls",
             **dict.fromkeys(("rubrics", "reference_topics"), UNMAPPED),
             **_as_metadata("persona_name query_style query_length synthesizer_name"),
@@ -115,6 +121,7 @@ ROW_FORMATS = (
             "expected_outcome": "expected_output",
             "context": "context",
             "retrieval_context": "context",
+            "actual_output": RECORDED,
             "expected_tools": "metadata.expected_tool_calls",
             "additional_metadata": MERGED,
             "custom_column_key_values": MERGED,
@@ -131,30 +138,42 @@ def case_of_row(
     row: Mapping[str, Any], row_format: RowFormat, kept: Counter[str], unmapped: Counter[str]
 ) -> dict[str, Any]:
     """A row as the fields of a case. What has no place among them keeps its name, and no agent receives it."""
-    row = _gathered(row)
-    case: dict[str, Any] = {"metadata": {}}
-    rest = {}
-    in_order = [name for name in row_format.fields if name in row]
-    for name in [*in_order, *(name for name in row if name not in row_format.fields)]:
-        value = row[name]
-        if value is None or value == [] or value == {} or (isinstance(value, str) and not value.strip()):
-            continue
-        place = row_format.fields.get(name, KEPT)
-        taken = place in case or place.removeprefix("metadata.") in case["metadata"]
-        if place == MERGED and isinstance(value, Mapping):
-            for key, each in value.items():
-                case["metadata"].setdefault(str(key), each)
-        elif place in (KEPT, UNMAPPED, MERGED) or taken:
-            rest[name] = value
-            (unmapped if place == UNMAPPED else kept)[name] += 1
-        else:
-            _put(case, place, value, row_format)
+    case, rest = mapped_fields(row, row_format)
+    for name in rest:
+        (unmapped if row_format.fields.get(name) == UNMAPPED else kept)[name] += 1
     if "choices" in case:
         _offer(case)
     # Names that a case has itself would be read as such.
     for name, value in rest.items():
         case[name if name not in _CASE_NAMES else f"{name} ({row_format.tool})"] = value
     return case
+
+
+def mapped_fields(row: Mapping[str, Any], row_format: RowFormat) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What a row holds, in the places of its format; and by its own name what has no place there, or a taken one."""
+    row = _gathered(row)
+    case: dict[str, Any] = {"metadata": {}}
+    rest = {}
+    in_order = [name for name in row_format.fields if name in row]
+    for name in [*in_order, *(name for name in row if name not in row_format.fields)]:
+        value = row[name]
+        if holds_nothing(value):
+            continue
+        place = row_format.fields.get(name, KEPT)
+        taken = place in case or place.removeprefix("metadata.") in case["metadata"]
+        if place == MERGED and isinstance(value, Mapping):
+            for key, each in value.items():
+                case["metadata"].setdefault(str(key), each)
+        elif place in (KEPT, UNMAPPED, MERGED, RECORDED) or taken:
+            rest[name] = value
+        else:
+            _put(case, place, value, row_format)
+    return case, rest
+
+
+def holds_nothing(value: Any) -> bool:
+    """Whether a field is there without saying anything."""
+    return value is None or value == [] or value == {} or (isinstance(value, str) and not value.strip())
 
 
 _CASE_NAMES = frozenset(["metadata", *itertools.chain.from_iterable(SPELLINGS.values())])
@@ -249,18 +268,36 @@ def _text(value: Any) -> str:
 def _passages(value: Any, between: str | None) -> Any:
     if isinstance(value, str):
         written = _literal(value)
-        return written if isinstance(written, list) else value.split(between) if between else [value]
-    return [_text(each) for each in value] if isinstance(value, list) else value
+        if not isinstance(written, list):
+            return value.split(between) if between else [value]
+        value = written
+    return [_passage(each) for each in value if each is not None] if isinstance(value, list) else value
+
+
+def _passage(value: Any) -> str:
+    """The text of a passage: itself, or what a document of a retriever holds under a usual name."""
+    names = ("text", "content", "page_content") if isinstance(value, Mapping) else ()
+    return next((value[name] for name in names if isinstance(value.get(name), str)), None) or _text(value)
 
 
 def _literal(text: str) -> Any:
-    """A list that a table holds as Python would write it; nothing in it is run."""
+    """A list that a table holds as Python would write it; nothing in it is run.
+
+    An array of numpy has no commas: what Python would join to one text are its elements.
+
+    >>> _literal("['a', 'b']"), _literal("['a' 'b']")
+    (['a', 'b'], ['a', 'b'])
+    """
     if not text.startswith("["):
         return None
     try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        found = ast.literal_eval(text)
+        if isinstance(found, list) and found and all(isinstance(each, str) for each in found):
+            tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+            return [ast.literal_eval(token.string) for token in tokens if token.type == tokenize.STRING]
+    except (ValueError, SyntaxError, RecursionError, MemoryError, tokenize.TokenError):
         return None
+    return found
 
 
 def _listed(value: Any) -> list[Any]:

@@ -120,41 +120,58 @@ def collect_tsv(stream: io.BufferedIOBase, cases: CaseCollector) -> None:
 
 
 def _collect_separated(stream: io.BufferedIOBase, cases: CaseCollector, delimiter: str | None) -> None:
+    columns: Columns | None = None
+    for number, cells in separated_rows(stream, delimiter):
+        try:
+            if isinstance(cells, RowError):
+                raise cells
+            if columns is None:
+                columns = Columns(cells)
+            else:
+                cases.add(number, columns.case_of(cells))
+        except RowError as error:
+            cases.refuse(number, str(error))
+            if columns is None:
+                return
+
+
+def separated_rows(
+    stream: io.BufferedIOBase, delimiter: str | None = None
+) -> Iterator[tuple[int, list[str] | RowError]]:
+    """The rows of a table with separated cells, its header first, each with the line on which it begins.
+
+    Without a ``delimiter`` the header tells it. A row that cannot be read comes as its error; blank ones are left out.
+    """
     with bounded_text(stream) as lines:
         try:
             if delimiter is None:
                 delimiter = lines.delimiter(lambda header: next((each for each in ",;\t" if each in header), ","))
-            _collect_rows(csv.reader(lines, delimiter=delimiter, strict=True), cases)
+            yield from _rows_read(csv.reader(lines, delimiter=delimiter, strict=True))
         except UnicodeDecodeError as error:
             encoding = lines.encoding.removesuffix("-sig").upper()
             line = lines.number + error.object.count(b"\n", 0, error.start) + 1
-            cases.refuse(line, f"not valid {encoding} ({error.reason}); save the file as UTF-8")
+            yield line, RowError(f"not valid {encoding} ({error.reason}); save the file as UTF-8")
 
 
-def _collect_rows(reader: Any, cases: CaseCollector) -> None:
-    columns: Columns | None = None
+def _rows_read(reader: Any) -> Iterator[tuple[int, list[str] | RowError]]:
     n_blank, most_blank = 0, 2 * read_limits().cases
     while True:
         # A row may span several lines; it is found by its first.
         number = reader.line_num + 1
         try:
             cells = next(reader, None)
-            if cells is None:
-                return
-            if not any(cell and not cell.isspace() for cell in cells):
-                n_blank += 1
-                if n_blank > most_blank:
-                    limit = raised_by("AGENTUNIT_MAX_CASES")
-                    raise LimitExceeded(f"the table holds more than {most_blank:,.0f} blank rows ({limit})")
-                continue
-            if columns is None:
-                columns = Columns(cells)
-            else:
-                cases.add(number, columns.case_of(cells))
-        except (csv.Error, RowError) as error:
-            cases.refuse(number, f"not CSV: {error}" if isinstance(error, csv.Error) else str(error))
-            if columns is None:
-                return
+        except csv.Error as error:
+            yield number, RowError(f"not CSV: {error}")
+            continue
+        if cells is None:
+            return
+        if any(cell and not cell.isspace() for cell in cells):
+            yield number, cells
+            continue
+        n_blank += 1
+        if n_blank > most_blank:
+            limit = raised_by("AGENTUNIT_MAX_CASES")
+            raise LimitExceeded(f"the table holds more than {most_blank:,.0f} blank rows ({limit})")
 
 
 class Columns:
@@ -182,7 +199,7 @@ class Columns:
         """The case of one row. Cells of a CSV file are texts; those of a typed table may be anything."""
         if len(cells) != len(self._names):
             raise RowError(f"the row must have {len(self._names)} cells as the header has; received {len(cells)}")
-        filled = {name: cell for name, cell in zip(self._names, cells, strict=True) if not _is_empty(cell)}
+        filled = {name: cell for name, cell in zip(self._names, cells, strict=True) if not is_empty(cell)}
         # A cell of these two says by its data whether it is about a conversation.
         filled |= {name: as_data(filled[name]) for name in ("turns", "user") if name in filled}
         spelling_of = pick_spellings(filled)
@@ -203,7 +220,8 @@ def _metadata_key(column: str) -> str:
     return column[len(_METADATA_PREFIX) :] if column.casefold().startswith(_METADATA_PREFIX) else ""
 
 
-def _is_empty(cell: Any) -> bool:
+def is_empty(cell: Any) -> bool:
+    """Whether a cell holds nothing."""
     if isinstance(cell, str):
         return not cell or cell.isspace()
     # NaN is what data frames write for "nothing"; it alone differs from itself.
@@ -240,32 +258,45 @@ def as_data(cell: Any) -> Any:
 
 def collect_parquet(stream: io.BufferedIOBase, cases: CaseCollector) -> None:
     """One case a row of a Parquet file. Lists and objects may be columns of their own kind, or JSON in texts."""
+    columns: Columns | None = None
+    try:
+        for number, cells in parquet_rows(stream):
+            if columns is None:
+                columns = Columns(cells)
+                continue
+            try:
+                cases.add(number, columns.case_of(cells))
+            except RowError as error:
+                cases.refuse(number, str(error))
+    except (RowError, LimitExceeded) as error:
+        cases.refuse(None, str(error))
+
+
+def parquet_rows(stream: io.BufferedIOBase) -> Iterator[tuple[int, Sequence[Any]]]:
+    """The rows of a Parquet file with their numbers, from 1; the names of its columns come first, as row 0.
+
+    A file that cannot be read raises ``RowError``.
+    """
     try:
         from pyarrow import parquet
     except ImportError:
-        cases.refuse(None, f"reading .parquet needs the extra parquet: {install_command('parquet')}")
-        return
+        raise RowError(f"reading .parquet needs the extra parquet: {install_command('parquet')}") from None
     number = 0
     written = read_whole(stream)
     expansion = Expansion()
     try:
         file = parquet.ParquetFile(io.BytesIO(written))
-        columns = Columns(file.schema_arrow.names)
+        yield 0, file.schema_arrow.names
         for batch in file.iter_batches(batch_size=_rows_at_once(file.metadata)):
             values = [column.to_pylist() for column in batch.columns]
             for cells in zip(*values, strict=True):
                 number += 1
                 expansion.add(sum(map(_size, cells)), len(written))
-                try:
-                    cases.add(number, columns.case_of(cells))
-                except RowError as error:
-                    cases.refuse(number, str(error))
-    except (RowError, LimitExceeded) as error:
-        cases.refuse(None, str(error))
-    except MemoryError:
+                yield number, cells
+    except (MemoryError, LimitExceeded):
         raise
     except Exception as error:  # noqa: BLE001  # a damaged file makes Arrow raise whatever Python has
-        cases.refuse(None, f"not a Parquet file that can be read: {one_line(error)}")
+        raise RowError(f"not a Parquet file that can be read: {one_line(error)}") from None
 
 
 def _size(cell: Any) -> int:

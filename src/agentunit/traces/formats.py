@@ -22,6 +22,7 @@ from agentunit.traces.native import NATIVE_FORMAT
 from agentunit.traces.spans import PackedSpan, ReadingNotes, Span
 
 ENTRY_POINT_GROUP = "agentunit.formats"
+ROWS_FORMAT = "rows"
 
 _HEAD_BYTES = 1 << 16
 _OPENING_BYTES = 1 << 20
@@ -71,6 +72,7 @@ _OWN_FORMATS = {
     "autogen-console": "agentunit.traces.chats.autogen:AUTOGEN_CONSOLE",
     "autogen": "agentunit.traces.chats.autogen:AUTOGEN",
     "chat": "agentunit.traces.chats.chat_rows:CHAT",
+    ROWS_FORMAT: "agentunit.datasets.recorded_rows:ROWS",
 }
 
 
@@ -105,7 +107,9 @@ def detect(opening: Opening) -> TraceFormat | None:
     >>> detect(opening_of("spans.json", b'{"resourceSpans": []}')).name
     'otlp-json'
     """
-    return next((each for _, each in format_table().usable() if _matches(each, opening)), None)
+    # Rows are known by a few common names: whatever says more about itself comes first, formats of packages too.
+    in_order = sorted(format_table().usable(), key=lambda named: named[0] == ROWS_FORMAT)
+    return next((each for _, each in in_order if _matches(each, opening)), None)
 
 
 def _matches(format: TraceFormat, opening: Opening) -> bool:

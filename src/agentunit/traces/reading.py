@@ -15,8 +15,8 @@ from agentunit.core.results import InputError, describe_score_lines
 from agentunit.traces.assembly.record import assemble, left_out
 from agentunit.traces.compressed import BROKEN_STREAM, ZstandardMissing, decompressed, describe_damage, replayed
 from agentunit.traces.expected import ExpectedAnswers
-from agentunit.traces.formats import detect, format_named, format_names, is_native, read_opening
-from agentunit.traces.formats_base import Source, TraceFormat, cannot_be_read
+from agentunit.traces.formats import detect, format_named, is_native, read_opening
+from agentunit.traces.formats_base import Opening, Source, TraceFormat, cannot_be_read
 from agentunit.traces.grouping import GroupBy, SessionRecords, SpanGroup, SpanGroups, SpoolFailed
 from agentunit.traces.limits import raised_by, read_limits
 from agentunit.traces.line_ranges import LineRange
@@ -30,6 +30,11 @@ _MOST_REMEMBERED = 1_000_000
 _MOST_REPEATED_NAMED = 100_000
 _REPEATED = "cases have the id of another case in these files: are they the same runs twice?"
 _MOST_PROBLEMS = 100
+_TABLES = tuple(f"{table}{packed}" for table in (".csv", ".tsv") for packed in ("", ".gz", ".zst"))
+_A_RECORD = (
+    'a record is one line such as {"case": {"query": "…", "context": ["…"]}, "outcome": {"output": "…"}} '
+    "(docs/records.md), a row has a question and a response; --from names one of the formats of docs/traces.md"
+)
 
 
 class TraceSource(Protocol):
@@ -214,8 +219,9 @@ class TraceFiles:
             return
         native = self._format == NATIVE_FORMAT or (self._forced is None and is_native(opening))
         found = self._forced if self._forced is not None else None if native else detect(opening)
-        if found is None and not native and (opening.value is not None or not named or b"\0" in opening.head):
-            yield from self._unknown(name, sorted(opening.keys), named)
+        is_other = opening.value is not None or b"\0" in opening.head or path.lower().endswith(_TABLES)
+        if found is None and not native and (is_other or not named):
+            yield from self._unknown(name, opening, named)
             return
         self.notes.n_files += 1
         self.notes.formats[found.name if found else NATIVE_FORMAT] += 1
@@ -268,17 +274,20 @@ class TraceFiles:
             elif isinstance(each, InputError) or not left_out(each, self.notes):
                 yield each
 
-    def _unknown(self, name: str, keys: list[str], named: bool) -> Iterator[InputError]:
+    def _unknown(self, name: str, opening: Opening, named: bool) -> Iterator[InputError]:
         if not named:
             # A folder also holds what was never meant to be read.
             self._pass_over("files of no known format in the folder", name)
             return
-        if (scores := describe_score_lines(keys)) is not None:
+        if (scores := describe_score_lines(opening.keys)) is not None:
             yield InputError(name, None, scores)
             return
-        names = ", ".join(keys[:8])
+        from agentunit.datasets.recorded_rows import unsure_about
+
+        names = ", ".join(sorted(opening.keys)[:8])
         holds = f"its first object has the names {names}" if names else "it does not begin like any of them"
-        yield InputError(name, None, f"no trace format that is known ({holds}); --from: {', '.join(format_names())}")
+        ways_out = "; ".join(filter(None, (unsure_about(opening), _A_RECORD)))
+        yield InputError(name, None, f"no trace format that is known ({holds}); {ways_out}")
 
     def _pass_over(self, what: str, name: str) -> None:
         """Count what a folder holds beside traces; the first stands as an example of all."""
