@@ -135,6 +135,8 @@ def _cases_of_file(
     files: list[str] = []
     source = trace_files_from([path], None, "trace")
     for position, record in enumerate(each for each in source if isinstance(each, Record)):
+        # As scoring calls it.
+        record.case.id = record.case.id or f"case-{position + 1}"
         ids[record.case.id] = None
         if record.case.id == case_id:
             wanted.append(record)

@@ -94,9 +94,13 @@ def _gated_metrics(gates: Sequence[str]) -> dict[str, None]:
 
 
 def _tell_apart(records: list[Record]) -> None:
-    """Give cases that ask different things different ids: files of several tasks often number their samples from 1."""
+    """Give cases that ask different things different ids: files of several tasks often number their samples from 1.
+
+    One without an id is called by its position, as scoring calls it.
+    """
     asked: dict[str, str | None] = {}
-    for record in records:
+    for position, record in enumerate(records, 1):
+        record.case.id = record.case.id or f"case-{position}"
         case, wanted, number = record.case, record.case.id, 2
         while asked.setdefault(case.id, case.query) != case.query:
             case.id = f"{wanted} ({number})"
