@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from agentunit.core.results import MetricResult
 from agentunit.formulas.text import keywords_found, modality_coherence
@@ -87,6 +89,21 @@ class MultimodalCoherenceMetric(ItemMetric):
         }
         value = modality_coherence(len(referenced), len(present), bool(transitions))
         return MetricResult(self.name, value, detail)
+
+
+def has_media(case_metadata: Mapping[str, Any]) -> bool:
+    """Whether a case is about an image, a recording or a video: it holds one, or what people wrote about one.
+
+    >>> has_media({"image_path": "cat.jpg"}), has_media({"transcript": "Good day."}), has_media({"text": "Hello."})
+    (True, True, False)
+    """
+    keys = [key for key, value in case_metadata.items() if _is_input(key, value)]
+    found = [_INPUT_KEY.fullmatch(key) for key in keys]
+    return any(match is not None and match[1].lower() != "text" for match in found) or not _WRITTEN.isdisjoint(keys)
+
+
+# What people wrote about an image or a recording.
+_WRITTEN = frozenset(("caption", "captions", "transcript", "transcripts"))
 
 
 def _modalities(item: Item) -> list[str]:

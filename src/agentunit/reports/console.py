@@ -123,7 +123,7 @@ def print_run(
     rate = f" ({summary.n_cases / summary.elapsed_s:,.0f}/s)" if summary.elapsed_s > 0 else ""
     cases = counted_cases(summary.n_cases, summary.n_repeats, summary.n_records)
     if summary.n_without_content:
-        cases += f", {summary.n_without_content:,} records without content"
+        cases += f", {counted(summary.n_without_content, 'record')} without content"
     if summary.n_user_failed:
         cases += f", the simulated user failed in {summary.n_user_failed:,}"
     # A stored run may have been stopped and resumed: it has no one duration.

@@ -10,12 +10,14 @@ from typing import Any
 from msgspec import Struct, field
 
 from agentunit.backends.prices import prices_installed
+from agentunit.backends.quality import LEXICAL
 from agentunit.core.records import Record
 from agentunit.core.results import CaseScores, InputError, MetricResult
 from agentunit.engine.scoring import score
 from agentunit.metrics.base import MetricInfo, describe
 from agentunit.metrics.inputs import Item
 from agentunit.metrics.registry import registry
+from agentunit.multimodal.coherence import has_media
 from agentunit.traces.native import NATIVE_FORMAT
 from agentunit.traces.reading import TraceFiles
 from agentunit.traces.remedies import Origin, Remedy, lacks_of, remedies_for
@@ -28,6 +30,8 @@ _MOST_KINDS_OF_CASES = 10_000
 _MOST_SCOPES = 1_000
 _ERRORS_KEPT = 20
 _ASKS_JUDGE = "it asks a judge, and nothing is sent anywhere here"
+_NO_MEDIA = "no media: case.metadata names no image, audio or video, no captions and no transcript"
+_EMPTY = "the answer is empty"
 _UNTRIED = "a metric of another package is not tried here: it might send something; agentunit score -m {} does"
 
 # The places of MetricInfo.inputs, and what keeps them empty.
@@ -139,10 +143,44 @@ class _Readiness:
     def info(self) -> MetricInfo:
         return describe(self.metric)
 
+    def case_is_enough(self, item: Item) -> bool:
+        """Whether the metric needs no work of an agent."""
+        is_enough = getattr(self.metric, "case_is_enough", None)
+        return is_enough is not None and bool(is_enough(item))
+
     def evaluate(self, case: Any, trace: Any, outcome: Any) -> MetricResult:
         """1.0 where the metric has all that it needs; else why it has not."""
-        reason = self.metric.missing(Item(case, trace, outcome))
+        item = Item(case, trace, outcome)
+        reason = self.metric.missing(item)
+        if reason is None and not (item.answer or "").strip() and self._reads_answers(item):
+            reason = _EMPTY
         return MetricResult(self.name, None, {"reason": reason}) if reason else MetricResult(self.name, 1.0, {})
+
+    def _reads_answers(self, item: Item) -> bool:
+        """Whether it judges what the answer says; the lexical fallback compares any two texts."""
+        return self.metric.current_backend != LEXICAL and not self.case_is_enough(item)
+
+
+@dataclass(frozen=True)
+class _OfMedia:
+    """A metric of images, recordings or videos, asked only about cases that have one; most score any text."""
+
+    metric: Any
+
+    @property
+    def name(self) -> str:
+        return str(self.metric.name)
+
+    @property
+    def info(self) -> MetricInfo:
+        return describe(self.metric)
+
+    def evaluate(self, case: Any, trace: Any, outcome: Any) -> MetricResult:
+        """What the metric says, or that there is no media."""
+        if not has_media(Item(case, trace, outcome).case_metadata):
+            return MetricResult(self.name, None, {"reason": _NO_MEDIA})
+        result: MetricResult = self.metric.evaluate(case, trace, outcome)
+        return result
 
 
 class _KindOfCase(Struct, frozen=True):
@@ -248,6 +286,8 @@ def _metrics() -> tuple[list[Any], list[tuple[str, str]]]:
             tried.append(_Readiness(metric))
         elif getattr(metric, "asks_service", False):
             untried.append((name, _ASKS_JUDGE))
+        elif describe(metric).family == "multimodal":
+            tried.append(_OfMedia(metric))
         else:
             tried.append(metric)
     return tried, untried

@@ -33,6 +33,7 @@ _DECIDING = (
 _TRIED_ON_RECORDS = _DECIDING[:7]
 _DEGREES = ("answer_correctness", "rubric", "request_met")
 _LONGEST_ANSWER = 200
+_LEAST_EQUAL = 0.1
 
 
 class Gathered:
@@ -74,6 +75,8 @@ class Gathered:
                 values[metric].append(scored.scores[metric].value)
         if not kept:
             return
+        if not _are_comparable(values["exact_match"]):
+            del values["exact_match"]
         decides = _deciding(values)
         runs = {
             model: RunOutcomes(f"{name} {model}".strip() if len(set(models)) > 1 else name, decides)
@@ -148,6 +151,12 @@ def _deciding(values: Mapping[str, Sequence[float | None]]) -> str | None:
         return known[0]
     verdicts = [name for name, scores in values.items() if counts[name] and _are_verdicts(scores)]
     return max(verdicts, key=lambda name: counts[name]) if verdicts else None
+
+
+def _are_comparable(equal: Sequence[float | None]) -> bool:
+    """Whether expected answers are to be met to the letter, as far as answers show; a sentence hardly ever is."""
+    known = [each for each in equal if each is not None]
+    return sum(known) >= _LEAST_EQUAL * len(known)
 
 
 def _are_verdicts(scores: Sequence[float | None]) -> bool:

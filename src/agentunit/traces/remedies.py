@@ -32,7 +32,7 @@ def lacks_of(record: Record) -> frozenset[Lack]:
     judged = "check" in metadata or (metadata.get("expected_state") is not None and state is not None)
     found: dict[Lack, bool] = {
         "question": not case.query,
-        "answer": outcome_text(record.outcome) is None,
+        "answer": not (outcome_text(record.outcome) or "").strip(),
         "messages": "llm_call" in kinds and "message" not in kinds,
         "times": not _timed(record),
         "session": trace.metadata.get("session_id") is None,
@@ -44,7 +44,7 @@ def lacks_of(record: Record) -> frozenset[Lack]:
     }
     found |= _tool_lacks([each.payload for each in kinds.get("tool_call", ())])
     found |= _model_lacks([each.payload for each in kinds.get("llm_call", ())], record)
-    found |= _retrieval_lacks([each.payload for each in kinds.get("retrieval", ())], bool(case.context))
+    found |= _retrieval_lacks([each.payload for each in kinds.get("retrieval", ())], _has_words(case.context))
     return frozenset(lack for lack, missing in found.items() if missing)
 
 
@@ -91,6 +91,12 @@ def _retrieval_lacks(retrievals: list[dict[str, Any]], has_context: bool) -> dic
     texts = [each.get("text", each.get("content", each.get("page_content"))) for each in documents if _is_dict(each)]
     has_text = has_context or any(isinstance(each, str) and each for each in [*texts, *documents])
     return {"documents": not has_context and not retrievals, "document_texts": bool(retrievals) and not has_text}
+
+
+def _has_words(context: Any) -> bool:
+    return any(
+        isinstance(each, str) and each.strip() for each in ([context] if isinstance(context, str) else context or ())
+    )
 
 
 def _is_dict(value: Any) -> bool:
