@@ -12,7 +12,8 @@ from agentunit.backends.quality import QualityQuestion, Verdict
 from agentunit.core.case import DatasetCase
 from agentunit.core.trace import TraceLog
 from agentunit.engine.judge_plan import plan_sending
-from agentunit.metrics.builtin import FaithfulnessMetric, HallucinationRateMetric
+from agentunit.engine.scoring import score
+from agentunit.metrics.builtin import FaithfulnessMetric, HallucinationRateMetric, RetrievalQualityMetric
 from agentunit.metrics.evidence import MOST_CHARACTERS, NOT_MEASURED, PART_CHARACTERS, evidence_of, readable_text
 from agentunit.metrics.inputs import Item
 from agentunit.metrics.trust import TrustFigure
@@ -224,6 +225,41 @@ def test_without_any_evidence_the_reason_names_what_was_looked_for(offer: Any) -
     result = FaithfulnessMetric(backend="fake", evidence=["context", "tools"]).evaluate(DatasetCase("q"), SEEN_NOT, "x")
     assert result.value is None
     assert result.detail["reason"].endswith("no case.context, no results of tool calls")
+
+
+@pytest.mark.parametrize(
+    ("context", "said"), [(["", "  "], "2 passages, all blank"), ([" "], "1 blank passage"), ("  ", "1 blank passage")]
+)
+def test_passages_that_say_nothing_are_counted_in_the_reason(offer: Any, context: Any, said: str) -> None:
+    case = {"id": "q", "query": "When?", "context": context}
+    lexical = FaithfulnessMetric(backend=quality.LEXICAL).evaluate(case, None, "At nine.")
+    assert f"case.context holds {said}" in lexical.detail["reason"]
+    offer()
+    for metric in (FaithfulnessMetric(backend="fake"), RetrievalQualityMetric(backend="fake")):
+        assert f"case.context holds {said}" in metric.evaluate(case, None, "At nine.").detail["reason"]
+
+
+@pytest.mark.parametrize("answer", [None, ""])
+def test_passages_are_judged_by_the_question_where_a_backend_needs_no_answer(offer: Any, answer: str | None) -> None:
+    backend = offer()
+    case = {"id": "q", "query": "When?", "context": ["It opens at nine."]}
+    records = [
+        {"case": case, "outcome": {"output": answer}},
+        {"case": {**case, "query": None}, "outcome": {"output": None}},
+        {"case": {**case, "context": [" "]}, "outcome": {"output": None}},
+        {"case": {**case, "context": [7]}, "outcome": {"output": None}},
+    ]
+
+    def scored() -> list[Any]:
+        metrics = [RetrievalQualityMetric(backend="fake"), FaithfulnessMetric(backend="fake")]
+        return [each.scores for each in score(records, metrics)]
+
+    assert (scored()[0]["retrieval_quality"].value is None) is (answer is None)
+    backend.without_answer = frozenset({"retrieval_quality"})
+    judged, *others = scored()
+    assert judged["retrieval_quality"].value is not None
+    assert all(each["retrieval_quality"].value is None for each in others)
+    assert judged["faithfulness"].value is None or answer is not None
 
 
 SEEN_NOT = trace_of(("tool_call", {"name": "clock", "status": "success"}))

@@ -21,6 +21,7 @@ from agentunit.metrics.base import (
     evaluate_item,
     fresh,
     unscored,
+    why_not_asked,
     without_content,
 )
 from agentunit.metrics.inputs import InputProblem, Item
@@ -84,7 +85,7 @@ class Scorer:
 
     def start(self, items: Sequence[Item]) -> StartedBatch | Exception | None:
         """Set a batch going, if this metric can; what it raises is kept for the batch's scores."""
-        items = [item for item in items if item.says_nothing_to(self._info.inputs) is None]
+        items = [item for item in items if self._why_not_asked(item) is None]
         if self._start_batch is None or not items:
             return None
         try:
@@ -100,7 +101,7 @@ class Scorer:
         be paid for twice, so its failure is the failure of each of its cases.
         """
         self._ready = None
-        blank = [item.says_nothing_to(self._info.inputs) for item in items]
+        blank = [self._why_not_asked(item) for item in items]
         kept = [item for item, why in zip(items, blank, strict=True) if why is None]
         made = self._made(kept, started) if kept else []
         if made is not None:
@@ -143,7 +144,7 @@ class Scorer:
         """The score of one item, whatever the metric does."""
         if self._ready is not None:
             return self._ready[position]
-        if not item.is_open and (why := item.says_nothing_to(self._info.inputs)) is not None:
+        if not item.is_open and (why := self._why_not_asked(item)) is not None:
             return self._without_content(why)
         start = now()
         try:
@@ -166,6 +167,9 @@ class Scorer:
                     return Score(result, "informational", backend, self._version, elapsed)
                 return Score(result, "ok", backend, self._version, elapsed)
         return self._finish(result, elapsed)
+
+    def _why_not_asked(self, item: Item) -> str | None:
+        return why_not_asked(self._metric, self._info, item)
 
     def _without_content(self, why: str) -> Score:
         return self._finish(without_content(self._metric, why), 0.0)

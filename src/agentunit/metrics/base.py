@@ -177,6 +177,15 @@ def unscored(
     return MetricResult(name, None, full)
 
 
+def why_not_asked(metric: Any, info: MetricInfo, item: Item) -> str | None:
+    """Why a metric is not asked about an item; one whose ``case_is_enough`` says so needs no work of an agent."""
+    why = item.says_nothing_to(info.inputs)
+    if why != NO_CONTENT:
+        return why
+    is_enough = getattr(metric, "case_is_enough", None)
+    return None if is_enough is not None and is_enough(item) else why
+
+
 def without_content(metric: Any, reason: str = NO_CONTENT) -> MetricResult:
     """The result of any metric on a record that holds nothing, or nothing that may be held against the agent."""
     info = describe(metric)
@@ -461,7 +470,7 @@ def fresh(metric: Any) -> Any:
 
 def evaluate_item(metric: Any, item: Item) -> MetricResult:
     """Score an item with any metric, sharing the item's readings where the metric can use them."""
-    why = item.says_nothing_to(describe(metric).inputs)
+    why = why_not_asked(metric, describe(metric), item)
     if why is not None:
         return without_content(metric, why)
     if isinstance(metric, ItemMetric):

@@ -18,7 +18,9 @@ from agentunit.metrics.inputs import (
     InputProblem,
     Item,
     acceptable_answers,
+    blank_context,
     no_answer,
+    no_context,
     nothing_expected,
     same_data,
 )
@@ -27,7 +29,6 @@ from agentunit.metrics.turns import Expanded, is_single
 from agentunit.metrics.usage import COST_PARTS, find_usage, itemised_cost, recorded_total
 
 _SCORE_RANGE = (0.0, 1.0)
-_NO_CONTEXT = "no context: neither case.context nor documents of retrieval events"
 
 
 @dataclass(frozen=True)
@@ -164,7 +165,7 @@ class _QualityMetric(ItemMetric):
         """Why an item cannot be scored; ``None`` when it can."""
         if item.answer is None:
             return no_answer(item)
-        return None if item.context else _NO_CONTEXT
+        return None if item.context else no_context(item)
 
     def shown(self, item: Item) -> dict[str, Any]:
         """What the detail always shows."""
@@ -241,7 +242,10 @@ class _GroundedMetric(_QualityMetric):
             return no_answer(item)
         if self._evidence(item).pieces:
             return None
-        places = [_EVIDENCE_PLACES[kind] for kind in self.evidence_kinds]
+        places = [
+            (blank_context(item) if kind == "context" else None) or _EVIDENCE_PLACES[kind]
+            for kind in self.evidence_kinds
+        ]
         return f"nothing to check the answer against: {', '.join(places)}"
 
     def shown(self, item: Item) -> dict[str, Any]:
@@ -447,9 +451,20 @@ class RetrievalQualityMetric(_QualityMetric):
 
     def missing(self, item: Item) -> str | None:
         """Why an item cannot be scored: a backend may judge passages by the question alone, without an answer."""
-        if item.answer is None and self.measure_asked in getattr(self._resolved, "without_answer", ()):
-            return None if item.context else _NO_CONTEXT
+        if item.answer is None and self._needs_no_answer:
+            return None if item.context else no_context(item)
         return super().missing(item)
+
+    @property
+    def _needs_no_answer(self) -> bool:
+        return self.measure_asked in getattr(self._resolved, "without_answer", ())
+
+    def case_is_enough(self, item: Item) -> bool:
+        """Whether a record in which no agent did anything can be scored: by its question and its passages."""
+        try:
+            return self._needs_no_answer and bool(item.case.query and item.context)
+        except InputProblem:
+            return False
 
     def lexical(self, item: Item) -> MetricResult:
         """The share of context strings found in the answer."""

@@ -334,6 +334,27 @@ def no_answer(item: Item) -> str:
     return "no answer: outcome.output is missing" + _misnamed(item.outcome, "outcome", _MISNAMED_OUTPUT)
 
 
+def no_context(item: Item) -> str:
+    """Why there is no context."""
+    blank = blank_context(item)
+    if blank is not None:
+        return f"no context: {blank}, and no documents of retrieval events"
+    return "no context: neither case.context nor documents of retrieval events"
+
+
+def blank_context(item: Item) -> str | None:
+    """What is in a context in which no passage says anything; ``None`` where it has none, or one that does.
+
+    >>> blank_context(Item({"id": "q1", "context": ["", "  "]}, None, "So."))
+    'case.context holds 2 passages, all blank'
+    """
+    received = item.case.context
+    if not received or case_texts(item.case):
+        return None
+    n_passages = 1 if isinstance(received, str) else len(received)
+    return "case.context holds " + ("1 blank passage" if n_passages == 1 else f"{n_passages:,} passages, all blank")
+
+
 def nothing_expected(item: Item) -> str:
     """Why there is nothing to compare with, with the name it may have been given instead."""
     found = _misnamed(item.case, "case", _MISNAMED_EXPECTED)
