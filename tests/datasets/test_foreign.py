@@ -65,6 +65,14 @@ def test_ragas_samples(name: str) -> None:
     assert case.metadata.get("synthesizer_name") == ("single_hop" if "testset" in name else None)
 
 
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_a_table_of_a_spreadsheet(tmp_path: Path, encoding: str) -> None:
+    row = "How long?;['five days' 'free'];Five days.\n"
+    (tmp_path / "ragas.csv").write_bytes(f"user_input;reference_contexts;reference\n{row}".encode(encoding))
+    (case,) = read_foreign(tmp_path / "ragas.csv").cases
+    assert (case.query, case.expected_output, case.context) == ("How long?", "Five days.", ["five days", "free"])
+
+
 def test_ragas_conversations_keep_what_was_answered_from_agents() -> None:
     (case,) = read_foreign(DATA / "ragas_turns.jsonl").cases
     assert case.query == "Where is A-1?"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import csv
+import io
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import islice, zip_longest
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -18,9 +18,9 @@ from agentunit.core.case import DatasetCase
 from agentunit.core.results import decode_json
 from agentunit.datasets.foreign_fields import LISTS, RECORDED, ROW_FORMATS, RowFormat, case_of_row
 from agentunit.datasets.readers import load_dataset
-from agentunit.datasets.rows import DatasetError, listed
+from agentunit.datasets.rows import DatasetError, RowError, listed
 from agentunit.datasets.structured import YamlProblem, plain_yaml
-from agentunit.datasets.tables import as_data, bounded_text
+from agentunit.datasets.tables import as_data, separated_rows
 from agentunit.traces.compressed import BROKEN_STREAM, ZstandardMissing, bounded_lines, decompressed, read_whole
 from agentunit.traces.limits import LimitExceeded, check_nodes, raised_by, read_limits
 
@@ -89,12 +89,11 @@ def read_document(file: Path) -> Any:
         with open(file, "rb") as raw:
             stream = decompressed(raw)
             if suffix in (".csv", ".tsv"):
-                with bounded_text(stream) as lines:
-                    return _bounded(_table(csv.DictReader(lines, delimiter="\t" if suffix == ".tsv" else ",")))
+                return _bounded(_table(stream, "\t" if suffix == ".tsv" else None))
             if suffix in (".jsonl", ".ndjson"):
                 return _bounded(_line(number, line) for number, line in bounded_lines(stream))
             text = read_whole(stream)
-    except (OSError, UnicodeError, csv.Error, ZstandardMissing, LimitExceeded, ValueError, *BROKEN_STREAM) as error:
+    except (OSError, UnicodeError, ZstandardMissing, LimitExceeded, ValueError, *BROKEN_STREAM) as error:
         raise DatasetError(f"{file}: {getattr(error, 'strerror', None) or error}") from None
     try:
         if suffix in (".yaml", ".yml"):
@@ -113,11 +112,17 @@ def _bounded(rows: Iterable[Any]) -> list[Any]:
     return found
 
 
-def _table(reader: csv.DictReader[str]) -> Iterator[Mapping[str, Any]]:
-    for row in reader:
-        if any(filter(None, row.pop(None, []))):  # cells that no name stands above
-            raise ValueError(f"line {reader.line_num}: the row has more cells than the header")
-        yield row
+def _table(stream: io.BufferedIOBase, delimiter: str | None) -> Iterator[Mapping[str, Any]]:
+    header: list[str] | None = None
+    for number, cells in separated_rows(stream, delimiter):
+        if isinstance(cells, RowError):
+            raise ValueError(f"line {number}: {cells}")
+        if header is None:
+            header = cells
+            continue
+        if any(cells[len(header) :]):
+            raise ValueError(f"line {number}: the row has more cells than the header")
+        yield dict(zip_longest(header, cells[: len(header)]))
 
 
 def _line(number: int, line: bytes | str) -> Any:
@@ -151,7 +156,7 @@ def _rows(content: Any) -> list[Mapping[str, Any]]:
 
 def _read_rows(rows: list[Mapping[str, Any]], row_format: RowFormat, file: Path) -> ForeignSuite:
     suite = ForeignSuite(row_format.tool, grader_fields=list(row_format.grader_fields))
-    from_cells = file.name.lower().removesuffix(".gz").endswith((".csv", ".tsv"))
+    from_cells = file.name.lower().removesuffix(".gz").removesuffix(".zst").endswith((".csv", ".tsv"))
     cases: list[dict[str, Any]] = []
     for row in rows:
         fields = {str(name): as_data(value) if from_cells else value for name, value in row.items()}
