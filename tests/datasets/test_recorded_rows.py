@@ -263,8 +263,14 @@ def test_faults_name_their_line(tmp_path: Path) -> None:
     (record,), (error,), _ = read(path)
     assert record.case.query == "Why?"
     assert (error.line, error.reason) == (2, "the row must have 2 cells as the header has; received 1")
-    path.write_text("question,Question,response\na,b,c\n")
-    assert "the name 'question' is there twice" in read(path)[1][0].reason
+    for header in ("question,Question,response", "question,question,response"):
+        path.write_text(f"{header}\na,b,c\nd,e,f\n")
+        (error,) = read(path, format="rows")[1]
+        assert "the name 'question' is there twice" in error.reason
+    path.write_text("question,answer,response,reference\na,b,c,d\ne,f,g,h\n")
+    assert [each.line for each in read(path)[1]] == [None]
+    path.write_text("city,response\nOslo,cold\nRome,warm\n")
+    assert "the header must name a question" in read(path, format="rows")[1][0].reason
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -14,7 +15,7 @@ from agentunit.core.records import Record
 from agentunit.core.results import InputError, decode_json
 from agentunit.core.trace import TraceLog
 from agentunit.datasets.foreign_fields import LISTS, MERGED, RowFormat, holds_nothing, mapped_fields
-from agentunit.datasets.rows import SPELLINGS, RowError, checked_case, shown
+from agentunit.datasets.rows import SPELLINGS, RowError, checked_case, listed, shown
 from agentunit.datasets.tables import as_data, is_empty, parquet_rows, separated_rows
 from agentunit.traces.chats.rows import file_rows
 from agentunit.traces.compressed import replayed
@@ -46,7 +47,7 @@ _PLACE_OF = {name: place for place, names in _NAMES.items() for name in names}
 _KNOWN = frozenset([*_PLACE_OF, _ANSWER])
 # A row with one of these is a span, or holds a conversation or a whole trace.
 _OF_TRACES = names_in(
-    "case trace outcome messages events spans trajectory span_id parent_id parent_run_id parent_span_id"
+    "trace messages events spans trajectory span_id spanId parent_id parent_run_id parent_span_id parentSpanId"
 )
 _JSON = (b"{", b"[")
 _PARQUET = b"PAR1"
@@ -111,14 +112,16 @@ def _plain(name: str) -> str:
     return plain if plain in _KNOWN else name
 
 
-def _plainly_named(fields: Mapping[Any, Any]) -> dict[str, Any]:
-    plain: dict[str, Any] = {}
-    for name, value in fields.items():
-        spelled = _plain(str(name))
-        if spelled in plain:
-            raise RowError(f"the name {spelled!r:.80} is there twice")
-        plain[spelled] = value
+def _plain_names(names: Iterable[Any]) -> list[str]:
+    plain = [_plain(str(name)) for name in names]
+    repeated = next((name for name, n_times in Counter(plain).items() if n_times > 1), None)
+    if repeated is not None:
+        raise RowError(f"the name {repeated!r:.80} is there twice")
     return plain
+
+
+def _plainly_named(fields: Mapping[Any, Any]) -> dict[str, Any]:
+    return dict(zip(_plain_names(fields), fields.values(), strict=True))
 
 
 def _are_recorded(names: Collection[str]) -> bool:
@@ -209,8 +212,8 @@ def _rows(source: Source) -> Iterator[_Row | InputError]:
     source = Source(source.name, replayed(start, source.stream))
     if start.startswith(_PARQUET):
         cells = parquet_rows(source.stream)
-        _, header = next(cells)
-        yield from (_of_cells(source, header, each, number) for number, each in cells)
+        names = _column_names(next(cells)[1])
+        yield from (_of_cells(source, names, each, number) for number, each in cells)
     elif start.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(_JSON):
         yield from _json_rows(source)
     else:
@@ -218,24 +221,31 @@ def _rows(source: Source) -> Iterator[_Row | InputError]:
 
 
 def _separated(source: Source) -> Iterator[_Row | InputError]:
-    header: list[str] | None = None
+    names: list[str] | None = None
     for number, cells in separated_rows(source.stream):
         if isinstance(cells, RowError):
             yield InputError(source.name, number, str(cells))
-        elif header is None:
-            header = cells
+        elif names is None:
+            names = _column_names(cells)
         else:
-            yield _of_cells(source, header, cells, number)
+            yield _of_cells(source, names, cells, number)
 
 
-def _of_cells(source: Source, header: Sequence[str], cells: Sequence[Any], number: int) -> _Row | InputError:
-    if len(cells) != len(header):
-        return InputError(
-            source.name, number, f"the row must have {len(header)} cells as the header has; received {len(cells)}"
-        )
-    names = [name.strip() or f"column_{place}" for place, name in enumerate(header, 1)]
-    fields = _plainly_named(dict(zip(names, cells, strict=True)))
-    return _Row({name: _of_cell(name, cell) for name, cell in fields.items()}, number)
+def _column_names(header: Sequence[str]) -> list[str]:
+    """The names of columns; what is wrong with them is wrong with the file."""
+    names = _plain_names(name.strip() or f"column_{place}" for place, name in enumerate(header, 1))
+    if not any(name in names for name in _NAMES["query"]):
+        raise RowError(f"the header must name a question ({', '.join(_NAMES['query'])}); received {listed(names)}")
+    if _ANSWER in names:
+        _role_of_answer(names)
+    return names
+
+
+def _of_cells(source: Source, names: Sequence[str], cells: Sequence[Any], number: int) -> _Row | InputError:
+    if len(cells) != len(names):
+        reason = f"the row must have {len(names)} cells as the header has; received {len(cells)}"
+        return InputError(source.name, number, reason)
+    return _Row({name: _of_cell(name, cell) for name, cell in zip(names, cells, strict=True)}, number)
 
 
 def _of_cell(name: str, cell: Any) -> Any:
@@ -278,7 +288,7 @@ def _record(fields: Mapping[str, Any], roles: _Roles) -> Record:
     """The record of a row. A row without an answer is a record without one: nothing is made up."""
     answer_is = roles.of(fields.keys())
     if not any(name in fields for name in _NAMES["query"]):
-        raise RowError(f"a row needs a question ({', '.join(_NAMES['query'])}); received {shown(list(fields))}")
+        raise RowError(f"a row needs a question ({', '.join(_NAMES['query'])}); received the fields {listed(fields)}")
     given = {name: fields[name] for name in _RECORDED if not holds_nothing(fields.get(name))}
     if len(given) > 1 and any(value != next(iter(given.values())) for value in given.values()):
         raise RowError(
