@@ -103,7 +103,7 @@ def test_a_session_from_start_to_end(collect, tmp_path, number):
     assert records(tmp_path / "traces") == []  # the trace is still open
     code, stdout, stderr = collector.end(number)
     assert (code, stderr) == (0, "")
-    assert "1 traces written to traces; 2 spans received" in stdout
+    assert "1 trace written to traces; 2 spans received" in stdout
     assert stdout.endswith("next: agentunit score traces\n")
     (record,) = records(tmp_path / "traces")
     assert record.case.id == TRACE
@@ -113,12 +113,12 @@ def test_a_quiet_trace_is_written_while_it_runs(collect, tmp_path):
     collector = collect("--quiet-s", "0")
     collector.post("search")
     line = collector.process.stdout.readline()
-    if line == "0 traces written · 1 open · 1 spans\n":
+    if line == "0 traces written · 1 open · 1 span\n":
         # It looked just as the span had arrived.
         line = collector.process.stdout.readline()
-    assert line == "1 traces written · 0 open · 1 spans\n"
+    assert line == "1 trace written · 0 open · 1 span\n"
     assert len(records(tmp_path / "traces")) == 1
-    assert collector.end()[1] == "1 traces written to traces; 1 spans received\nnext: agentunit score traces\n"
+    assert collector.end()[1] == "1 trace written to traces; 1 span received\nnext: agentunit score traces\n"
 
 
 def test_a_session_without_spans_says_what_to_look_at(collect):
@@ -168,16 +168,16 @@ def test_what_could_not_be_forwarded_is_sent_at_the_next_start_masked_as_promise
     assert first.post("search", "write to mia.li@example.com") == 200
     code, stdout, stderr = first.end()
     assert code == 0
-    assert "1 requests wait to be forwarded; the next start with --forward sends them" in stdout
+    assert "1 request waiting to be forwarded; the next start with --forward sends them" in stdout
     assert "cannot connect: connection refused" in stderr
     again = collect()
-    line = "1 requests wait in the spool to be forwarded: --forward URL sends them\n"
+    line = "1 request waiting in the spool to be forwarded: --forward URL sends them\n"
     assert again.process.stdout.readline() == line
     again.end()
     second = collect("--port", str(port), "--out", "second", "--quiet-s", "1000")
     # The request came in to be masked: that holds without the option, too.
     first = collect("--forward", second.address)
-    assert "1 requests forwarded" in first.end()[1]
+    assert "1 request forwarded" in first.end()[1]
     second.end()
     (mine,), (theirs,) = records(tmp_path / "traces"), records(tmp_path / "second")
     assert "mia.li@example.com" in str(mine)
@@ -228,7 +228,7 @@ def test_a_terminal_gets_one_line_that_is_rewritten(collect):
     watchdog.start()
     shown = b""
     with contextlib.suppress(OSError):  # the terminal is gone when the process is
-        while b"0 traces written \xc2\xb7 1 open \xc2\xb7 1 spans" not in shown:
+        while b"0 traces written \xc2\xb7 1 open \xc2\xb7 1 span" not in shown:
             shown += os.read(ours, 1024)
         collector.process.send_signal(signal.SIGTERM)
         while piece := os.read(ours, 1024):

@@ -61,18 +61,33 @@ def test_a_score_and_its_interval_stay_on_one_line(width):
     assert "0.93 [0.82, 0.98]" in printed(width, lambda console: print_run(summary, infos, console))
 
 
+@pytest.mark.parametrize(
+    "trust", ["strong, agreement 0.82", "useful, AUROC 0.73 on given context; mean off by up to 0.4"]
+)
+@pytest.mark.parametrize("bounds", [(None, None), (0.8, 0.9)])
+def test_trust_is_broken_between_words_only(trust, bounds):
+    infos = {"answer_correctness": MetricInfo("answer_correctness", "quality", "", "higher", range=(0.0, 1.0))}
+    for backend in ("local", "local-large"):
+        for width in range(62, 130):
+            row = MetricSummary("answer_correctness", backend, "1", "ok", 1, 1, mean=0.85, trust=trust)
+            row.low, row.high = bounds
+            summary = RunSummary(1, [row], [], 0, [], 0, 1.0)
+            text = printed(width, lambda console, summary=summary: print_run(summary, infos, console))
+            assert set(trust.split()) <= set(text.split()), text
+
+
 def test_what_to_look_at_counts_only_what_is_worth_a_look():
     def row(metric: str, cases: list[str], n_below_best: int, share: float | None) -> MetricSummary:
         return MetricSummary(
             metric, "x", "1", "ok", 60, 60, mean=0.6, worst_cases=cases, n_below_best=n_below_best,
-            mean_of="" if share is None else "support", share_from_half=share,
+            mean_of="" if share is None else "support", share_low=share, cut=None if share is None else (0.3, 0.44),
         )  # fmt: skip
 
     worst = [f"c{number}" for number in range(5)]
     rows = [
-        row("faithfulness", worst, 53, 0.9),  # 53 could be better; six are below the middle
+        row("faithfulness", worst, 53, 0.1),  # 53 could be better; six are low
         row("hallucination_rate", worst, 53, 0.1),
-        row("answer_correctness", worst, 41, 1.0),  # none is
+        row("answer_correctness", worst, 41, 0.0),  # none is
         *(row(f"check_{number}", [f"d{number}"], 1, None) for number in range(8)),
     ]
     infos = {each.metric: MetricInfo(each.metric, "quality", "", range=(0.0, 1.0)) for each in rows}

@@ -40,8 +40,15 @@ def test_long_work_shows_rate_time_left_and_errors():
 
 def test_an_input_that_was_read_whole_says_nothing_about_what_is_left():
     log = io.StringIO()
-    list(Progress("cases", fraction=lambda: 1.0, stream=log, now=ticking(11.0)).watch(range(1)))
-    assert log.getvalue() == "1 case · 0.09/s\n"
+    list(Progress("cases", fraction=lambda: 1.0, stream=log, now=ticking(11.0)).watch(range(2)))
+    assert log.getvalue() == "2 cases · 0.09/s\n"
+
+
+def test_the_first_result_of_a_batch_is_not_logged_alone():
+    log = io.StringIO()
+    moments = iter([0.0, 100.0, *(100.0 + 0.01 * n for n in range(1, 64))])
+    list(Progress("cases", stream=log, now=lambda: next(moments)).watch(range(64)))
+    assert log.getvalue() == "21 cases · 0.2/s\n"
 
 
 def test_a_log_gets_a_line_every_ten_seconds():

@@ -65,7 +65,7 @@ def test_a_run_says_its_verdict_its_metrics_and_what_failed(client, library, run
     assert sum(card["distribution"]["counts"]) == 8
     # What raised is a failure; what scored low is not, unless a gate says so.
     found = {name: [(group["n_records"], group["failure"]) for group in page[name]] for name in ("failures", "causes")}
-    assert found == {"failures": [(1, "KeyError")], "causes": [(6, "not supported: a statement")]}
+    assert found == {"failures": [(1, "KeyError")], "causes": [(5, "not supported: a statement")]}
     assert page["unscored"][0]["reason"] == "no tool"
     assert page["slice_fields"] == ["metadata.shop"]
     assert page["amounts"][0]["total"] == pytest.approx(0.36)

@@ -209,6 +209,9 @@ export interface MetricCard {
   maximum: number | null;
   total: number | null;
   share_from_half: number | null;
+  /** Of degrees: the share of cases on the bad side of their threshold, and the lowest and highest of these. */
+  share_low: number | null;
+  cut: [number, number] | null;
   pass_all: number | null;
   pass_any: number | null;
   n_repeats: number;
@@ -247,6 +250,8 @@ export interface Column {
   metric: string;
   unit: string;
   direction: Direction;
+  /** What a mean of its degrees is of; empty where values are counted: half of them is low then. */
+  mean_of: string;
   low: number | null;
   high: number | null;
   status: ScoreStatus;
@@ -354,6 +359,8 @@ export interface CaseRow {
   values: (number | null)[];
   /** One letter a column: o ok, i informational, n not applicable, e error, "-" no score. */
   statuses: string;
+  /** The threshold that a score names itself, by column; null: the middle of its scale. */
+  cuts: (number | null)[];
   n_labels: number;
   /** Where repeats are folded: how many, and how many of them passed. */
   repeats: { n: number; n_passed: number | null } | null;
@@ -375,6 +382,8 @@ export interface CaseColumns {
   /** By column, in the order of RunPage.columns. */
   values: (number | null)[][];
   statuses: string[];
+  /** By column; empty where no score names a threshold. */
+  cuts: (number | null)[][];
   n_labels: number[];
 }
 
@@ -550,6 +559,8 @@ export interface ScoreDetail {
   elapsed_s: number;
   /** Verdict of this score alone by gates or by pass/fail; null where nothing says. */
   passed: boolean | null;
+  /** On which side of the threshold that it names itself the value is, in words. */
+  held: string | null;
   detail: Record<string, unknown>;
   judge_calls: Record<string, unknown>[];
   trust: string;

@@ -1,11 +1,12 @@
 // Sorting, folding and searching in the browser, as the server does it.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { isLow } from "../src/low";
 import { CaseTable } from "../src/source/case_table";
 import type { CaseColumns, Column } from "../src/types";
 
 const columns: Column[] = [{
-  name: "quality", metric: "quality", unit: "score", direction: "higher", low: 0, high: 1, status: "ok", summary: "", shown: true,
+  name: "quality", metric: "quality", unit: "score", direction: "higher", mean_of: "", low: 0, high: 1, status: "ok", summary: "", shown: true,
 }];
 
 function table(n_cases: number, n_repeats: number): Promise<CaseTable> {
@@ -24,6 +25,7 @@ function table(n_cases: number, n_repeats: number): Promise<CaseTable> {
     elapsed_s: records.map(({ position }) => position),
     values: [records.map(({ position }) => value(position))],
     statuses: [records.map(({ position }) => (value(position) === null ? "n" : "o")).join("")],
+    cuts: [records.map(({ repeat }) => (repeat === 0 ? 0.3 : null))],
     n_labels: records.map(() => 0),
   };
   return CaseTable.of([part], columns);
@@ -47,6 +49,17 @@ test("folded repeats pass where all passed", async () => {
   assert.deepEqual(page.rows.map((row) => row.verdict), ["pass", "fail", "pass", "fail"]);
   assert.deepEqual(page.rows.map((row) => row.repeats), [3, 1, 3, 1].map((n_passed) => ({ n: 3, n_passed })));
   assert.deepEqual([page.total, page.n_all, page.n_records], [4, 4, 12]);
+});
+
+test("a score is low below its own threshold, its mean below theirs", async () => {
+  const made = await table(4, 2);
+  assert.deepEqual((await made.page({ offset: 0, limit: 2 })).rows.map((row) => row.cuts), [[0.3], [null]]);
+  assert.deepEqual((await made.page({ offset: 0, limit: 1, fold: true })).rows.map((row) => row.cuts), [[0.4]]);
+  const [counted] = columns as [Column];
+  const degree: Column = { ...counted, mean_of: "support" };
+  assert.deepEqual([isLow(0.4, degree, 0.3), isLow(0.4, degree, null), isLow(0.3, degree, 0.3)], [false, true, false]);
+  assert.deepEqual([isLow(0.5, degree, null), isLow(0.5, counted, null)], [false, true]);
+  assert.deepEqual([isLow(0.6, { ...degree, direction: "lower" }, 0.7), isLow(0.6, { ...degree, direction: "lower" }, null)], [false, true]);
 });
 
 test("search and filter narrow the rows, a page is cut out of them", async () => {

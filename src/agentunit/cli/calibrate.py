@@ -115,7 +115,10 @@ def _print(found: Calibration, target: str, reference: str) -> None:
         print_line(f"people call an answer good from a score of about {found.threshold:.2f} on", console)
     elif not found.knots:
         print_line("too few labels on both sides to map scores; they stay as they are", console, "yellow")
-    print_line(f"{target}: {len(found.examples)} examples with their texts, {len(found.knots)} points", console)
+    print_line(
+        f"{target}: {counted(len(found.examples), 'example')} with their texts, {counted(len(found.knots), 'point')}",
+        console,
+    )
     if found.metric in registry.names():
         use = f"agentunit score {reference} -m {found.metric} --param {found.metric}.calibration={target} --again"
         print_next([use], console)

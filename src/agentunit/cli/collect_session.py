@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from agentunit.engine.end_signals import END_SIGNALS, heard_by
+from agentunit.reports.figures import counted
 from agentunit.reports.printable import printable, printable_line
 from agentunit.traces.collector.forward import Forwarder
 from agentunit.traces.collector.receiver import Receiver
@@ -126,7 +127,9 @@ class Session(NamedTuple):
             how = ("with personal data masked" if mask else "as it came") + (f", headers: {names}" if names else "")
             click.echo(f"forwarding everything to {self.forwarder.backend.shown} {how}")
         elif n_waiting := self.spool.n_outgoing():
-            click.echo(f"{n_waiting:,} requests wait in the spool to be forwarded: --forward URL sends them")
+            click.echo(
+                f"{counted(n_waiting, 'request')} waiting in the spool to be forwarded: --forward URL sends them"
+            )
         if not protobuf_installed():
             click.echo(f"warning: {PROTOBUF_MISSING}", err=True)
         if self.receiver.grpc_problem is not None and grpc_installed():
@@ -169,7 +172,7 @@ class Session(NamedTuple):
         """How it stands, in a line."""
         counts = self.receiver.counts
         written, n_open = self.recorder.counts.written, self.spool.n_open()
-        parts = [f"{written:,} traces written", f"{n_open:,} open", f"{counts.spans:,} spans"]
+        parts = [f"{counted(written, 'trace')} written", f"{n_open:,} open", counted(counts.spans, "span")]
         if counts.refused or counts.unreadable:
             parts.append(f"{counts.refused:,} requests and {counts.unreadable:,} spans refused")
         if counts.busy:
@@ -177,7 +180,7 @@ class Session(NamedTuple):
         if self.scoring is not None:
             snapshot = self.scoring.snapshot
             n_alerts = self.scoring.follower.state.n_alerts
-            alerts = f", {n_alerts:,} alerts" if n_alerts else ""
+            alerts = f", {counted(n_alerts, 'alert')}" if n_alerts else ""
             parts.append(f"{snapshot.counts.get('scored', 0):,} scored{alerts}")
         if self.forwarder is not None:
             parts.append(f"{self.forwarder.counts.sent:,} requests forwarded, {self.spool.n_outgoing():,} waiting")
@@ -187,7 +190,11 @@ class Session(NamedTuple):
         """Print what came of it and what to do next; returns how many traces are still open."""
         written, counts, n_open = self.recorder.counts, self.receiver.counts, self.spool.n_open()
         anew = f", {written.rewritten:,} written again" if written.rewritten else ""
-        click.echo(printable(f"{written.written:,} traces written to {out}{anew}; {counts.spans:,} spans received"))
+        click.echo(
+            printable(
+                f"{counted(written.written, 'trace')} written to {out}{anew}; {counted(counts.spans, 'span')} received"
+            )
+        )
         for count, line in (
             (counts.logs, "{:,} log records joined them"),
             (counts.replaced_spans, "{:,} spans came again with other content: the newer ones were kept"),
@@ -203,12 +210,14 @@ class Session(NamedTuple):
             sent = self.forwarder.counts
             refused = f", {sent.refused:,} not accepted there" if sent.refused else ""
             refused += "".join(f", {n:,} of {signal} dropped" for signal, n in sorted(sent.not_served.items()))
-            click.echo(f"{sent.sent:,} requests forwarded to {self.forwarder.backend.shown}{refused}")
+            click.echo(f"{counted(sent.sent, 'request')} forwarded to {self.forwarder.backend.shown}{refused}")
             if n_waiting := self.spool.n_outgoing():
-                click.echo(f"{n_waiting:,} requests wait to be forwarded; the next start with --forward sends them")
+                click.echo(
+                    f"{counted(n_waiting, 'request')} waiting to be forwarded; the next start with --forward sends them"
+                )
         if n_open:
             click.echo(
-                f"{n_open:,} traces could not be written; they are kept, and written at the next start", err=True
+                f"{counted(n_open, 'trace')} could not be written; kept, and written at the next start", err=True
             )
         if self.scoring is not None:
             from agentunit.reports.follow_console import FollowScreen
@@ -230,7 +239,7 @@ def _print_notes(notes: ReadingNotes) -> None:
         for text, count in counter.most_common(_MOST_NOTES_SHOWN):
             click.echo(f"{label}: {count:,} × {printable_line(text, 200)}")
         if len(counter) > _MOST_NOTES_SHOWN:
-            click.echo(f"{label}: {len(counter) - _MOST_NOTES_SHOWN:,} more kinds")
+            click.echo(f"{label}: {counted(len(counter) - _MOST_NOTES_SHOWN, 'more kind')}")
 
 
 def is_loopback(host: str) -> bool:

@@ -58,7 +58,7 @@ def _costs(sending: Sending) -> str:
         amount = "the number of calls is not known in advance"
     else:
         price = "price unknown" if sending.cost_usd is None else quantity(sending.cost_usd, "USD")
-        amount = f"about {sending.n_calls:,} calls, {sending.n_tokens:,} tokens, {price}"
+        amount = f"about {counted(sending.n_calls, 'call')}, {sending.n_tokens:,} tokens, {price}"
     if sending.is_batch:
         amount += " in batches, at half the price"
     if sending.repeats > 1:

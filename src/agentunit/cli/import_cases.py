@@ -118,7 +118,9 @@ def _print(suite: ForeignSuite, folder: Path) -> None:
     for counter in (suite.kept, suite.unmapped):
         if len(counter) > _SHOWN:
             table.add_row(
-                f"… and {len(counter) - _SHOWN:,} more names", "", "in suite.yaml" if counter is suite.unmapped else ""
+                f"… and {counted(len(counter) - _SHOWN, 'more name')}",
+                "",
+                "in suite.yaml" if counter is suite.unmapped else "",
             )
     console.print(table)
     for gate in suite.gates:

@@ -11,6 +11,7 @@ import click
 from agentunit.cli.import_cases import import_cases
 from agentunit.cli.options import InputFailure, open_store, store_option
 from agentunit.cli.references import unreadable_runs_fail
+from agentunit.reports.figures import counted
 from agentunit.reports.printable import printable_line
 from agentunit.store.portable import import_run as take_in
 from agentunit.store.portable import is_portable
@@ -103,4 +104,6 @@ def import_run(
     with unreadable_runs_fail(), open_store(store_path, must_exist=False) as store:
         header = take_in(store, file, run_id=run_id)
     name = printable_line(header.name)
-    click.echo(f"{header.n_done:,} cases of {name!r} imported as run {header.id}   next: agentunit show {header.id}")
+    click.echo(
+        f"{counted(header.n_done, 'case')} of {name!r} imported as run {header.id}   next: agentunit show {header.id}"
+    )

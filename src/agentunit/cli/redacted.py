@@ -26,6 +26,7 @@ from agentunit.privacy.record_texts import places_of
 from agentunit.privacy.redaction import Redactor, Survivor
 from agentunit.privacy.spans import masked_texts
 from agentunit.reports.console import Terminal, error_line
+from agentunit.reports.figures import counted
 from agentunit.traces.collector.masking import mask_request, plain_request
 from agentunit.traces.collector.spool import Outgoing
 from agentunit.traces.compressed import BROKEN_STREAM
@@ -167,7 +168,7 @@ def survivors_told(survivors: Iterable[Survivor]) -> list[str]:
     left = list(dict.fromkeys(survivors))
     lines = [f"still there: {each.type} at {each.record} {each.place}".replace("  ", " ") for each in left[:_SHOWN]]
     if len(left) > _SHOWN:
-        lines.append(f"… and {len(left) - _SHOWN:,} more places")
+        lines.append(f"… and {counted(len(left) - _SHOWN, 'more place')}")
     if left:
         lines.append(
             "these places hold a record together and are not masked: do not share the file before you have changed them"

@@ -9,6 +9,7 @@ from agentunit.cli.options import json_option, open_store, store_option, tags_fr
 from agentunit.cli.references import unreadable_runs_fail
 from agentunit.core.results import MetricSummary, encode_json
 from agentunit.reports.console import Terminal, print_next
+from agentunit.reports.figures import counted
 from agentunit.reports.json_report import run_line_as_data
 from agentunit.reports.printable import printable_line
 from agentunit.reports.reported_run import how_to_resume, open_run
@@ -100,4 +101,4 @@ def _delete(reference: str, store_path: str) -> None:
     with unreadable_runs_fail(), open_store(store_path) as store:
         header = store.find_run(reference)
         store.delete_run(header.id)
-    click.echo(f"removed run {printable_line(header.id)} with its {header.n_done:,} cases")
+    click.echo(f"removed run {printable_line(header.id)} with its {counted(header.n_done, 'case')}")

@@ -61,6 +61,7 @@ from agentunit.engine.slices import Slices, slices_of_run
 from agentunit.engine.suspects.tool_marks import Mark
 from agentunit.metrics.base import describe
 from agentunit.reports.console import Terminal, error_line, print_causes, print_next, print_run
+from agentunit.reports.figures import counted
 from agentunit.reports.printable import printable_json, printable_line, show_command
 from agentunit.reports.progress import Progress
 from agentunit.reports.reported_run import Mask, ReportedRun
@@ -280,8 +281,8 @@ def score(
                 records, n_cases = _asked_about(records, source, metrics, choice)
             run = score_records(records, metrics, strict=strict, jobs=jobs)
             if slices is not None:
-                counted = slices
-                run.on_scored = lambda item, scores: counted.add_scores(item.case.metadata, scores, infos)
+                of_slices = slices
+                run.on_scored = lambda item, scores: of_slices.add_scores(item.case.metadata, scores, infos)
             # Opened after the question: who declines to send anything leaves no unfinished file.
             work = OneProcess(run, source, out, _opened(out, metrics, files, max_errors), n_cases)
         else:
@@ -304,7 +305,7 @@ def score(
         except RecordError as error:
             raise InputFailure(f"{printable_line(str(error))} (--strict stops at the first{work.kept()})") from None
         except KeyboardInterrupt:
-            click.echo(f"stopped after {work.totals.n_cases:,} cases{work.kept()}", err=True)
+            click.echo(f"stopped after {counted(work.totals.n_cases, 'case')}{work.kept()}", err=True)
             raise click.exceptions.Exit(_INTERRUPTED) from None
     decision = decide_scoring(summary, max_errors)
     remember_exit_code(decision.exit_code)

@@ -32,6 +32,7 @@ from agentunit.engine.suspects.tasks import groups_alike
 from agentunit.engine.suspects.tool_marks import Mark, parse_marks
 from agentunit.metrics.inputs import InputProblem
 from agentunit.reports.console import Terminal, error_line
+from agentunit.reports.figures import counted
 from agentunit.reports.printable import printable_json, printable_line, show_command
 from agentunit.reports.progress import Progress
 from agentunit.reports.reported_run import Mask, store_arguments
@@ -176,7 +177,7 @@ def score_suspects(
         except RecordError as error:
             raise InputFailure(printable_line(str(error))) from None
         except KeyboardInterrupt:
-            click.echo(f"stopped after {len(signatures.runs):,} runs; nothing was ranked", err=True)
+            click.echo(f"stopped after {counted(len(signatures.runs), 'run')}; nothing was ranked", err=True)
             raise click.exceptions.Exit(_INTERRUPTED) from None
     mask = Mask(show_all=show_personal_data)
     decision = decide_ranking(report.n_runs, len(report.runs), n_errors, max_errors)

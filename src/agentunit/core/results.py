@@ -183,7 +183,9 @@ class MetricSummary(Struct, omit_defaults=False):
     ``pass_any`` (pass@k) in how many at least one did. ``judge`` is there when a judge was asked several times.
     Where ``aggregate`` is "last", ``mean`` is the last value in dataset order, and has no interval.
     ``mean_of`` says what a mean that is not a rate is of ("support"); ``share_from_half`` is the share of cases at
-    0.5 or above, for scores from 0 to 1. ``labeled`` is there when people labeled cases of the run for this metric,
+    0.5 or above, for scores from 0 to 1. Of degrees (``mean_of``), ``share_low`` is the share of cases on the bad side
+    of their threshold, and ``cut`` the lowest and the highest of these thresholds: each score's own, 0.5 where it names
+    none. ``labeled`` is there when people labeled cases of the run for this metric,
     ``panel`` when several judges were asked. ``n_unmeasured`` of the ``n_scored`` rest on evidence (results of tool
     calls) with which ``trust`` was not measured.
     """
@@ -221,6 +223,8 @@ class MetricSummary(Struct, omit_defaults=False):
     labeled: LabeledSummary | None = None
     panel: PanelSummary | None = None
     n_unmeasured: int = 0
+    share_low: float | None = None
+    cut: tuple[float, float] | None = None
 
 
 class Unscored(Struct):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from agentunit.core.judged import Judged, judged_of
 from agentunit.core.results import EVIDENCE_NOTE, AmountSummary, JudgeSpread, MetricSummary, Score, Status, Unscored
 from agentunit.engine.columns import numbers_of
+from agentunit.engine.cut_offs import MIDDLE, CutDegrees, mean_threshold, own_threshold, usable_threshold
 from agentunit.engine.judging import JudgeTally
 from agentunit.engine.margins import are_shares, possible_range
 from agentunit.engine.worst_cases import CASES_NAMED, WorstCases
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
 
 # Reasons may quote values, so a bad file could bring a new one with every line.
 _MOST_REASONS = 100
-HALF = 0.5
-"""From here on a score from 0 to 1 says yes rather than no."""
 
 
 class _Backend:
@@ -38,6 +37,7 @@ class _Backend:
     __slots__ = (
         "amounts",
         "clusters",
+        "cut",
         "elapsed_s",
         "judge",
         "last",
@@ -57,6 +57,7 @@ class _Backend:
         self.records = RunningStatistics()
         self.amounts = None if info.amount is None else RunningStatistics()
         self.repeated: list[list[float]] = []
+        self.cut = CutDegrees(info) if info.mean_of and are_shares(info) else None
         self.worst = WorstCases(info)
         self.judge = JudgeVariance()
         self.elapsed_s = 0.0
@@ -101,10 +102,11 @@ class MetricAggregate:
                 score.backend,
                 reason_of(detail) if value is None else None,
                 judged_of(detail, nested=self._composite),
-                None if self.info.amount is None else amount_of(self.info, detail),
+                number_of(self.info, detail),
             )
         else:
-            backend = self._add_plain(case_id, value, score.status, score.backend)
+            threshold = own_threshold(self.info, detail) if self.info.mean_of else None
+            backend = self._add_plain(case_id, value, score.status, score.backend, threshold)
             if backend.amounts is not None and (amount := amount_of(self.info, detail)) is not None:
                 backend.amounts.add(amount)
         if backend is not None:
@@ -163,7 +165,12 @@ class MetricAggregate:
         backend = self._backend(*key)
         values = [value for number in numbers if (value := columns.values[number]) is not None]
         backend.statistics.extend(values)
-        backend.n_from_half += sum(value >= HALF for value in values)
+        backend.n_from_half += sum(value >= MIDDLE for value in values)
+        comparable: Sequence[float] = values
+        if backend.cut is not None:
+            named = columns.amounts
+            thresholds = None if named is None else [usable_threshold(named[number]) for number in numbers]
+            comparable = backend.cut.add_all(values, thresholds)
         backend.last = values[-1]
         backend.n_scored += len(values)
         backend.n_unmeasured += sum(number in columns.reasons for number in numbers) if columns.reasons else 0
@@ -174,7 +181,7 @@ class MetricAggregate:
         if columns.amounts is not None and backend.amounts is not None:
             amounts = [amount for number in numbers if (amount := columns.amounts[number]) is not None]
             backend.amounts.extend(amounts)
-        backend.worst.add_all(values, lambda place: case_id_of(numbers[place]))
+        backend.worst.add_all(comparable, lambda place: case_id_of(numbers[place]))
 
     def add_block(self, columns: MetricColumns, n_records: int, case_id: Callable[[int, str], str]) -> None:
         """Take the scores of records that another process scored, in the order in which they stand in the input.
@@ -187,13 +194,15 @@ class MetricAggregate:
             backend = self._backend(each.backend, each.status)
             values = numbers_of(each.values)
             backend.statistics.extend(values)
-            backend.n_from_half += sum(value >= HALF for value in values)
+            backend.n_from_half += sum(value >= MIDDLE for value in values)
             backend.last = values[-1]
             backend.n_scored += len(values)
             backend.n_unmeasured += each.n_unmeasured
             backend.elapsed_s += each.elapsed_s
             if backend.amounts is not None:
                 backend.amounts.extend(numbers_of(each.amounts))
+            if backend.cut is not None and each.cut is not None:
+                backend.cut.add_cut(each.n_low, each.cut)
             n_below_best = backend.worst.n_below_best + each.n_below_best
             for place, own_id, value in each.worst:
                 backend.worst.add(case_id(place, own_id), value)
@@ -230,45 +239,48 @@ class MetricAggregate:
         backend_name: str,
         reason: object,
         judged: Judged | None,
-        amount: float | None,
+        number: float | None,
     ) -> _Backend | None:
-        """Take the score of a case that was run once; returns what it was added to."""
+        """Take the score of a case that was run once; returns what it was added to. ``number``: see ``number_of``."""
         if judged is not None:
             self.judging.add(judged, failed=status == "error", case_id=case_id)
         if value is None:
             self.n_cases += 1
             self._add_unscored(case_id, status, reason)
             return None
-        backend = self._add_plain(case_id, value, status, backend_name)
+        backend = self._add_plain(case_id, value, status, backend_name, usable_threshold(number))
         if judged is not None:
             backend.judge.add([_said(judged, value)])
-        if amount is not None and backend.amounts is not None:
-            backend.amounts.add(amount)
+        if number is not None and backend.amounts is not None:
+            backend.amounts.add(number)
         return backend
 
-    def _add_plain(self, case_id: str, value: float, status: Status, backend_name: str) -> _Backend:
+    def _add_plain(
+        self, case_id: str, value: float, status: Status, backend_name: str, threshold: float | None
+    ) -> _Backend:
         """Take a value that no judge gave; returns what it was added to."""
         self.n_cases += 1
         backend = self._backends.get((backend_name, status))
         if backend is None:
             backend = self._backend(backend_name, status)
         backend.statistics.add(value)
-        if value >= HALF:
+        if value >= MIDDLE:
             backend.n_from_half += 1
         backend.last = value
         backend.n_scored += 1
         worst = backend.worst
-        badness = worst.sign * value
+        comparable = value if backend.cut is None else backend.cut.add(value, threshold)
+        badness = worst.sign * comparable
         if badness > worst.best and case_id not in self._aside:
             if badness > worst.floor:
-                worst.add(case_id, value)
+                worst.add(case_id, comparable)
             else:
                 worst.n_below_best += 1
         return backend
 
     def _add_repeats(self, rows: Sequence[ScoreRow], cluster: int | None) -> None:
         values: dict[tuple[str, Status], list[float]] = {}
-        amounts: dict[tuple[str, Status], list[float]] = {}
+        numbers: dict[tuple[str, Status], list[float | None]] = {}
         n_unmeasured: Counter[tuple[str, Status]] = Counter()
         said: dict[tuple[str, Status], list[tuple[float, ...]]] = {}
         without_value: set[tuple[Status, str]] = set()
@@ -283,13 +295,12 @@ class MetricAggregate:
                 n_unmeasured[row.backend, row.status] += row.reason is not None
                 if row.judged is not None:
                     said.setdefault((row.backend, row.status), []).append(_said(row.judged, row.value))
-                if row.amount is not None:
-                    amounts.setdefault((row.backend, row.status), []).append(row.amount)
+                numbers.setdefault((row.backend, row.status), []).append(row.amount)
         for key, repeats in values.items():
             backend = self._backend(*key)
             mean = fsum(repeats) / len(repeats)
             backend.statistics.add(mean)
-            backend.n_from_half += mean >= HALF
+            backend.n_from_half += mean >= MIDDLE
             if cluster is not None:
                 backend.add_to_cluster(cluster, mean)
             backend.last = repeats[-1]
@@ -301,11 +312,15 @@ class MetricAggregate:
                 backend.repeated.append(repeats)
             if key in said:
                 backend.judge.add(said[key])
+            comparable = mean
+            if backend.cut is not None:
+                comparable = backend.cut.add(mean, mean_threshold(map(usable_threshold, numbers[key])))
             if row.case_id not in self._aside:
-                backend.worst.add(row.case_id, mean)
+                backend.worst.add(row.case_id, comparable)
             if backend.amounts is not None:
-                for amount in amounts.get(key, ()):
-                    backend.amounts.add(amount)
+                for amount in numbers[key]:
+                    if amount is not None:
+                        backend.amounts.add(amount)
 
     def _add_unscored(
         self,
@@ -389,6 +404,8 @@ class MetricAggregate:
             aggregate=self.info.aggregate,
             mean_of=self.info.mean_of,
             share_from_half=scored.n_from_half / statistics.n if are_shares(self.info) and not is_last else None,
+            share_low=scored.cut.n_low / statistics.n if scored.cut is not None and not is_last else None,
+            cut=scored.cut.span if scored.cut is not None and not is_last else None,
             panel=self.judging.panel(),
         )
 
@@ -441,6 +458,11 @@ def amount_of(info: MetricInfo, detail: Mapping[str, Any]) -> float | None:
     """The amount that tables show in place of the score, if the metric has one and this result states it."""
     amount = None if info.amount is None else detail.get(info.amount[0])
     return float(amount) if isinstance(amount, (int, float)) and not isinstance(amount, bool) else None
+
+
+def number_of(info: MetricInfo, detail: Mapping[str, Any]) -> float | None:
+    """The number in a detail that a run's figures need beside the value: its amount, or its own threshold."""
+    return own_threshold(info, detail) if info.amount is None else amount_of(info, detail)
 
 
 def reason_of(detail: dict[str, Any]) -> str | None:

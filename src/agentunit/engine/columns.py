@@ -16,7 +16,8 @@ from agentunit.core.results import InputError, Status
 class ValueColumn(Struct, array_like=True):
     """The values of one metric by one backend, in order, as bytes of doubles; with the cases that may be the worst.
 
-    A case is named by its place among the records, and by its own id, which may be empty.
+    A case is named by its place among the records, and by its own id, which may be empty. ``n_low`` and ``cut`` are of
+    degrees: how many are low, and the lowest and highest of their thresholds.
     """
 
     backend: str
@@ -27,6 +28,8 @@ class ValueColumn(Struct, array_like=True):
     n_below_best: int
     worst: list[tuple[int, str, float]]
     n_unmeasured: int = 0
+    n_low: int = 0
+    cut: tuple[float, float] | None = None
 
 
 class ReasonColumn(Struct, array_like=True):

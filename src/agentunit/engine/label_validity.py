@@ -10,6 +10,7 @@ from typing import Any
 from msgspec import Struct, structs
 
 from agentunit.engine.case_fields import field_values
+from agentunit.engine.cut_offs import MIDDLE, leveled, usable_threshold
 from agentunit.engine.labeled_rates import labeled_sample
 from agentunit.engine.scored_run import ScoredRun
 from agentunit.engine.validity import Agreement, ScoredRow, measure_agreement, threshold_for
@@ -90,13 +91,18 @@ class ScorerValidity(Struct):
 
 
 class JudgedRow(Struct):
-    """A record with both: its score and its label, higher being better."""
+    """A record with both: its score and its label, higher being better; ``threshold`` is the score's own, if any."""
 
     place: Place
     case_id: str
     score: float
     label: float
     subject: str
+    threshold: float | None = None
+
+    def is_good(self, line: float) -> bool:
+        """Whether the score says so: at its own threshold or better, otherwise at this line."""
+        return self.score >= line if self.threshold is None else leveled(self.score, self.threshold) >= MIDDLE
 
 
 def judged_rows(run: ScoredRun, metric: str, backend: str) -> tuple[list[JudgedRow], int]:
@@ -108,7 +114,8 @@ def judged_rows(run: ScoredRun, metric: str, backend: str) -> tuple[list[JudgedR
     labels = unshown_labels(labels, run.info(metric).shown_share)
     values, by_place = label_values(labels, metric), places_of(labels)
     is_binary = all(label.value in (0.0, 1.0) for label in labels)
-    turned = run.info(metric).direction == "lower"
+    info = run.info(metric)
+    turned = info.direction == "lower"
     rows, n_tied = [], 0
     for row in run.metrics.get(metric, ()):
         place = (row.position, row.repeat)
@@ -121,7 +128,9 @@ def judged_rows(run: ScoredRun, metric: str, backend: str) -> tuple[list[JudgedR
         label = float(label > 0.5) if is_binary else label
         score = 1.0 - row.value if turned else row.value
         said = by_place[place][0].subject
-        rows.append(JudgedRow(place, row.case_id, score, 1.0 - label if turned else label, said))
+        own = usable_threshold(row.amount) if info.mean_of else None
+        threshold = 1.0 - own if turned and own is not None else own
+        rows.append(JudgedRow(place, row.case_id, score, 1.0 - label if turned else label, said, threshold))
     return rows, n_tied
 
 
@@ -136,16 +145,20 @@ def scorer_validity(
     sample = labeled_sample(run, metric, backend)
     groups = {} if sample.clusters is None else dict(zip(sample.places, sample.clusters, strict=True))
     agreement = measure_agreement(
-        [ScoredRow(row.label, row.score, groups.get(row.place)) for row in rows],
+        [ScoredRow(row.label, row.score, groups.get(row.place), row.threshold) for row in rows],
         metric=metric,
         backend=backend,
         threshold=at,
     )
+    if run.info(metric).direction == "lower" and agreement.cut is not None:
+        # Rows are turned round; thresholds are shown where the metric has them.
+        low, high = (round(1.0 - each, 6) for each in reversed(agreement.cut))
+        agreement = structs.replace(agreement, cut=(low, high), threshold=low if low == high else None)
     is_binary = agreement.statistic == "AUROC"
     raters = rater_agreement([label for label in run.labels if label.metric == metric])
     return ScorerValidity(
         agreement,
-        cohen_kappa([int(row.label) for row in rows], [int(row.score >= at) for row in rows])
+        cohen_kappa([int(row.label) for row in rows], [int(row.is_good(at)) for row in rows])
         if is_binary and at is not None
         else None,
         list(_calibration(rows)),
@@ -275,12 +288,12 @@ def _slices(run: ScoredRun, rows: Sequence[JudgedRow], at: float, by: str | None
                 name = value if by is not None else f"{field.removeprefix('metadata.')}={value}"
                 entry = found.setdefault(name, SliceErrors(name, 0, 0, 0))
                 entry.n += 1
-                entry.n_too_good += row.score >= at and row.label < 0.5
-                entry.n_too_bad += row.score < at and row.label >= 0.5
+                entry.n_too_good += row.is_good(at) and row.label < 0.5
+                entry.n_too_bad += not row.is_good(at) and row.label >= 0.5
     ordered = sorted(found.values(), key=lambda each: (-each.error_rate, -each.n))
     if by is not None:
         return ordered
-    n_wrong = sum((row.score >= at) != (row.label >= 0.5) for row in rows)
+    n_wrong = sum(row.is_good(at) != (row.label >= 0.5) for row in rows)
     worse = [each for each in ordered if each.n >= _FEWEST_IN_SLICE and each.error_rate * len(rows) > n_wrong]
     return worse[:_SLICES_SHOWN]
 

@@ -16,6 +16,7 @@ from agentunit.core.case import DatasetCase, origin_of, set_origin
 from agentunit.core.codec import RecordError
 from agentunit.core.records import Record
 from agentunit.core.results import Score
+from agentunit.engine.cut_offs import number_keys
 from agentunit.engine.judge_plan import SAMPLE_SIZE, Sending, judge_described, plan_sending
 from agentunit.engine.judging import judged_metrics
 from agentunit.engine.scored_run import ScoredRun, infos_as_data, installed_metric, score_row
@@ -128,10 +129,10 @@ def _score(
     n_scored = 0
     run, scored = _start_scoring(records, metrics, jobs)
     infos = {metric.name: describe(metric) for metric in metrics}
-    amounts = {name: info.amount[0] for name, info in infos.items() if info.amount is not None}
+    numbers = number_keys(infos)
     with _kept_together(store, 1 if judged_metrics(metrics) else _CASES_AT_ONCE) as keep:
         for stored, scores in scored:
-            keep(written_scores(run_id, stored.position, stored.repeat, scores, amounts))
+            keep(written_scores(run_id, stored.position, stored.repeat, scores, numbers))
             n_scored += 1
             on_case(n_scored)
     return n_scored, run.judge_problems

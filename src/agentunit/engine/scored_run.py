@@ -16,7 +16,8 @@ from agentunit.core.codec import decode_record
 from agentunit.core.conversation import SIMULATED_USER
 from agentunit.core.judged import judged_of
 from agentunit.core.results import InputError, JudgeSpend, MetricSummary, RunSummary, Score
-from agentunit.engine.aggregate import MetricAggregate, amount_of
+from agentunit.engine.aggregate import MetricAggregate, number_of
+from agentunit.engine.cut_offs import number_key
 from agentunit.engine.judge_evidence import EVIDENCE, evidence_rows, keep_models_apart
 from agentunit.engine.judging import JudgeTally, total_spend, with_bias
 from agentunit.engine.score_rows import ScoreRows, rows_in_file, rows_in_store
@@ -212,15 +213,15 @@ def run_from_store(store: RunStore, reference: str, *, labels: bool = True) -> S
     header = store.find_run(reference)
     run = ScoredRun(header, 0, header.n_done, header.n_failed)
     infos = recorded_infos(header.settings)
-    amounts = {name: info.amount[0] for name, info in infos.items() if info.amount is not None}
     size = store.size(header.id)
     run.n_cases = size.n_cases
     is_long = size.n_records > MOST_HELD
     records = StoredRecords(store, header.id, size.n_records, size.n_repeats)
     run.records = records if is_long else list(store.record_rows(header.id))
     for name in store.metrics_scored(header.id):
-        rows = StoredRows(store, header.id, name, amounts.get(name), records)
-        run.metrics[name] = rows if is_long else list(store.metric_rows(header.id, name, amounts.get(name)))
+        key = number_key(infos.get(name) or info_of(name))
+        rows = StoredRows(store, header.id, name, key, records)
+        run.metrics[name] = rows if is_long else list(store.metric_rows(header.id, name, key))
     run.read_records = partial(_records_in_store, store, header.id)
     if labels:
         run.labels = labels_of_run(store, header.id)
@@ -251,7 +252,9 @@ def run_from_file(path: str | os.PathLike[str]) -> ScoredRun:
         run.n_records += 1
         run.n_failed += case.failed
         for metric, score in case.scores.items():
-            row = score_row(case.position, case.repeat, case.case_id, score, infos.get(metric))
+            if metric not in infos:
+                infos[metric] = info_of(metric)
+            row = score_row(case.position, case.repeat, case.case_id, score, infos[metric])
             metrics.setdefault(metric, []).append(row)
         run.labels += [
             msgspec.structs.replace(label, position=case.position, repeat=case.repeat) for label in case.labels
@@ -272,7 +275,7 @@ def _records_in_file(path: str | os.PathLike[str]) -> Iterator[StoredRecord]:
         yield StoredRecord(case.position, case.repeat, case.case_id, case.failed, case.elapsed_s, record)
 
 
-def score_row(position: int, repeat: int, case_id: str, score: Score, info: MetricInfo | None) -> ScoreRow:
+def score_row(position: int, repeat: int, case_id: str, score: Score, info: MetricInfo) -> ScoreRow:
     """A score without its detail."""
     detail = score.result.detail
     return ScoreRow(
@@ -284,7 +287,7 @@ def score_row(position: int, repeat: int, case_id: str, score: Score, info: Metr
         score.backend,
         score.version,
         reason_in(score.result.value, detail),
-        amount_of(info, detail) if info is not None else None,
+        number_of(info, detail),
         judged_of(detail, nested=True),
     )
 

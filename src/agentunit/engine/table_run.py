@@ -11,8 +11,10 @@ import msgspec
 
 from agentunit.core.judged import judged_of
 from agentunit.core.results import CaseScores, InputError, MetricResult, Score, decode_json
+from agentunit.engine.aggregate import number_of
+from agentunit.engine.cut_offs import THRESHOLD
 from agentunit.engine.score_rows import case_rows
-from agentunit.engine.scored_run import ScoredRun, in_suite_order, recorded_infos
+from agentunit.engine.scored_run import ScoredRun, in_suite_order, info_of, recorded_infos
 from agentunit.metrics.evidence import NOT_MEASURED
 from agentunit.store.parquet_table import TABLE_VERSION, TableFacts, TableRow, TableWriter, rows_by_place
 from agentunit.store.runs import RecordRow, RunHeader, ScoreRow
@@ -25,10 +27,14 @@ def run_from_table(path: str | os.PathLike[str]) -> ScoredRun:
     facts = table.facts
     run = ScoredRun(facts.header, 0, 0, 0, n_input_errors=facts.n_input_errors, input_errors=facts.input_errors)
     judged = frozenset(facts.judged)
+    infos = recorded_infos(facts.header.settings)
     records: list[RecordRow] = []
     metrics: dict[str, list[ScoreRow]] = {}
     last_position = None
-    for of_record in rows_by_place(table.rows(details=bool(judged))):
+    # A table of an earlier version does not say which details name a threshold: those of degrees may.
+    degrees = [name for name, info in infos.items() if info.mean_of]
+    with_threshold = frozenset(degrees if facts.with_threshold is None else facts.with_threshold)
+    for of_record in rows_by_place(table.rows(details=bool(judged or with_threshold))):
         first = of_record[0]
         failed = bool(first.agent_failed)
         records.append(RecordRow(first.position, first.repeat - 1, first.case_id, failed))
@@ -38,7 +44,10 @@ def run_from_table(path: str | os.PathLike[str]) -> ScoredRun:
         last_position = first.position
         for row in of_record:
             if row.metric is not None:
-                metrics.setdefault(row.metric, []).append(_score_row_of(row, judged=row.metric in judged))
+                made = _score_row_of(row, judged=row.metric in judged)
+                if row.metric in with_threshold and f'"{THRESHOLD}"' in (row.detail or ""):
+                    made.amount = number_of(infos.get(row.metric) or info_of(row.metric), detail_of(row))
+                metrics.setdefault(row.metric, []).append(made)
     run.records, run.metrics = records, {**metrics}
     run.header.n_done, run.header.n_failed = run.n_records, run.n_failed
     run.read_rows = table.rows
@@ -95,6 +104,7 @@ class ScoreTableWriter:
         self.infos = recorded_infos(header.settings)
         self._writer = TableWriter(stream)
         self._judged: dict[str, None] = {}
+        self._with_threshold: dict[str, None] = {}
 
     def __enter__(self) -> ScoreTableWriter:
         return self
@@ -117,6 +127,8 @@ class ScoreTableWriter:
         for row in taken:
             if row.metric is not None and row.metric not in self._judged and '"judge"' in (row.detail or ""):
                 self._note_judge(row.metric, row)
+            if row.metric is not None and f'"{THRESHOLD}"' in (row.detail or ""):
+                self._with_threshold[row.metric] = None
         self._writer.add(taken)
 
     def _note_judge(self, metric: str, row: TableRow) -> None:
@@ -125,5 +137,5 @@ class ScoreTableWriter:
 
     def finish(self, *, n_input_errors: int = 0, input_errors: Iterable[InputError] = ()) -> None:
         """Write the rest, and what is known about the run now."""
-        facts = TableFacts(TABLE_VERSION, self.header, n_input_errors, list(input_errors), list(self._judged))
-        self._writer.finish(facts)
+        about = (list(self._judged), list(self._with_threshold))
+        self._writer.finish(TableFacts(TABLE_VERSION, self.header, n_input_errors, list(input_errors), *about))

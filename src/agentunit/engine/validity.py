@@ -14,6 +14,7 @@ from msgspec import Struct
 from agentunit.core.codec import RecordError, as_record
 from agentunit.core.results import InputError, RunSummary
 from agentunit.datasets.labels import Label
+from agentunit.engine.cut_offs import MIDDLE, leveled, own_threshold
 from agentunit.engine.scoring import Run, score
 from agentunit.formulas.agreement import (
     accuracy,
@@ -32,7 +33,7 @@ Verdict = Literal[
 LabelMeaning = Literal["good", "bad"]
 
 FEWEST_ROWS = 10
-DEFAULT_THRESHOLD = 0.5
+DEFAULT_THRESHOLD = MIDDLE
 # The share of the way from chance to perfect that a score must surely have come: 0.3 is an AUROC of 0.65 or a rank
 # correlation of 0.3, and 0.6 an AUROC of 0.8. Surely less than 0.1 (AUROC 0.55) is worth nothing, however sure it is.
 NEGLIGIBLE_SKILL = 0.1
@@ -44,7 +45,8 @@ _CHANCE = {"AUROC": 0.5, "Spearman": 0.0}
 class ScoredRow(NamedTuple):
     """One case with both: what people said, and what the metric said.
 
-    ``threshold`` is the value from which the backend itself calls such a case good, where it names one.
+    ``threshold`` is the value from which the backend itself calls such a case good, where it names one: the case is
+    cut there.
     """
 
     label: float
@@ -58,7 +60,8 @@ class Agreement(Struct, frozen=True):
 
     ``value`` is the ``statistic`` (AUROC for good/bad labels, Spearman for grades), with its 95 % interval. At the
     ``threshold``, ``agreement`` is the share of cases on the right side of it, ``balanced_accuracy`` the same with both
-    classes counting alike. What the labels cannot tell is ``None``, and ``reason`` says why.
+    classes counting alike. ``cut`` is the lowest and the highest threshold, where scores name their own; ``threshold``
+    is ``None`` where these differ. What the labels cannot tell is ``None``, and ``reason`` says why.
     """
 
     metric: str
@@ -74,6 +77,7 @@ class Agreement(Struct, frozen=True):
     balanced_accuracy: float | None = None
     agreement: float | None = None
     reason: str | None = None
+    cut: tuple[float, float] | None = None
 
 
 def measure_agreement(
@@ -91,8 +95,8 @@ def measure_agreement(
     Labels that are all 0 or 1 are two classes: AUROC, and both accuracies of "good when the score is at the threshold
     or better". Any other numbers are grades: Spearman's rank correlation. ``label_means`` says what 1 (or a high
     grade) stands for; a metric whose ``direction`` is lower is turned round, so that more agreement is always a
-    higher figure. Intervals are bootstrapped, over whole groups where rows have one. Fewer than ten rows, or labels
-    that are all the same, tell nothing.
+    higher figure. A row that names a threshold is cut there, any other at ``threshold``. Intervals are bootstrapped,
+    over whole groups where rows have one. Fewer than ten rows, or labels that are all the same, tell nothing.
 
     >>> rows = [ScoredRow(label=1, value=0.9), ScoredRow(label=0, value=0.2)] * 10
     >>> found = measure_agreement(rows, metric="faithfulness", backend="local")
@@ -192,11 +196,16 @@ class LabeledScores(Struct):
     summary: RunSummary
 
     def agreements(self, threshold: float | None = None) -> list[Agreement]:
-        """The agreement of each metric and backend that scored anything, in the order of the metrics."""
+        """The agreement of each metric and backend that scored anything, in the order of the metrics.
+
+        Scores are cut at ``threshold``; without one where they say themselves, otherwise at 0.5.
+        """
         found = []
         for (metric, backend), rows in self.rows.items():
             info = self.infos[metric]
             at = threshold_for(info, threshold)
+            if threshold is not None:
+                rows = [row._replace(threshold=None) for row in rows]
             found.append(
                 measure_agreement(rows, metric=metric, backend=backend, direction=info.direction, threshold=at)
             )
@@ -221,13 +230,16 @@ def score_labeled(
     labels: list[Label] = []
     run: Run = score(_records_of(labeled, labels), metrics, batch_size=batch_size, jobs=jobs)
     rows: dict[tuple[str, str], list[ScoredRow]] = {}
+    infos = {metric.name: describe(metric) for metric in run.metrics}
     for case in run:
         label = labels[case.index]
         for name, each in case.scores.items():
             if each.value is not None:
-                row = ScoredRow(label.value, each.value, label.group, each.result.detail.get("threshold"))
-                rows.setdefault((name, each.backend), []).append(row)
-    return LabeledScores(rows, {metric.name: describe(metric) for metric in run.metrics}, run.summary())
+                threshold = own_threshold(infos[name], each.result.detail)
+                rows.setdefault((name, each.backend), []).append(
+                    ScoredRow(label.value, each.value, label.group, threshold)
+                )
+    return LabeledScores(rows, infos, run.summary())
 
 
 def threshold_for(info: MetricInfo, asked: float | None) -> float | None:
@@ -305,9 +317,15 @@ def _at_threshold(
 ) -> dict[str, Any]:
     if threshold is None:
         return {}
-    predictions = [int(row.value <= threshold if direction == "lower" else row.value >= threshold) for row in rows]
+    cuts = [threshold if row.threshold is None else row.threshold for row in rows]
+    # By a threshold of its own a score is leveled, so that rounding does not decide.
+    held = [
+        (row.value, threshold) if row.threshold is None else (leveled(row.value, row.threshold), MIDDLE) for row in rows
+    ]
+    predictions = [int(value <= line if direction == "lower" else value >= line) for value, line in held]
     return {
-        "threshold": threshold,
+        "threshold": cuts[0] if len(set(cuts)) == 1 else None,
+        "cut": (min(cuts), max(cuts)),
         "balanced_accuracy": balanced_accuracy(classes, predictions),
         "agreement": accuracy(classes, predictions),
     }

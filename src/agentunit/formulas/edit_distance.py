@@ -10,13 +10,14 @@ from itertools import takewhile
 _RUN_OF_SPACE = re.compile(r"\s\s+")
 _APOSTROPHES = dict.fromkeys(map(ord, "’‘ʼ`"), "'")
 _THOUSANDS = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,]|\.\d+,)")
-# Scripts that are written without spaces between words: Thai, Lao, Myanmar, Khmer, Kana, Han.
-_UNSPACED = (
+UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
     "\uf900-\ufaff\uff66-\uff9f\U0001b000-\U0001b16f\U00020000-\U0003ffff"
 )
-_UNSPACED_LETTER = re.compile(f"[{_UNSPACED}]")
-_UNSPACED_GAP = re.compile(f"(?<=[{_UNSPACED}]) (?=[{_UNSPACED}])")
+"""Scripts that are written without spaces between words, for a regular expression: Thai, Lao, Myanmar, Khmer, Kana,
+Han."""
+_UNSPACED_LETTER = re.compile(f"[{UNSPACED}]")
+_UNSPACED_GAP = re.compile(f"(?<=[{UNSPACED}]) (?=[{UNSPACED}])")
 
 
 def edit_distance(left: Sequence[Hashable], right: Sequence[Hashable]) -> int:

@@ -205,6 +205,8 @@ class _QualityMetric(ItemMetric):
         if self._calibration is not None:
             detail["raw_value"] = scaled
             scaled = self._calibration.value_of(scaled)
+            # The backend's threshold is one of the raw value; what people call good is mapped to 0.5.
+            detail.pop("threshold", None)
         return MetricResult(self.name, scaled, detail)
 
 

@@ -17,7 +17,7 @@ import agentunit
 from agentunit.core.codec import decode_record
 from agentunit.core.judged import judged_of
 from agentunit.core.results import encode_json
-from agentunit.engine.aggregate import amount_of
+from agentunit.engine.aggregate import number_of
 from agentunit.engine.decision import decide_tests
 from agentunit.engine.scored_run import ScoredRun
 from agentunit.pytest_support.gathering import Evaluated, FailedCheck, decode_payload
@@ -136,7 +136,7 @@ class SessionReport(ReportedRun):
             failed[check.metric, check.backend if scored else _NO_VALUE] += 1
         yield ("metric", INTERVAL_HEADING.replace("value", "mean"), "scored", "failed checks")
         for row in rows:
-            value = describe_value(row, self.infos[row.metric].unit)
+            value = describe_value(row, self.infos[row.metric].unit, self.infos[row.metric].direction)
             several = sum(other.metric == row.metric for other in rows) > 1
             name = f"{row.metric}[{row.backend}]" if several else row.metric
             n_failed = failed.pop((row.metric, row.backend if row.n_scored else _NO_VALUE), 0)
@@ -226,7 +226,7 @@ def _scored_run(placed: Sequence[tuple[int, str, Evaluated]], started_at: float)
                     score.backend,
                     score.version,
                     reason,
-                    amount_of(run.info(name), score.result.detail),
+                    number_of(run.info(name), score.result.detail),
                     judged_of(score.result.detail, nested=True),
                 )
             )

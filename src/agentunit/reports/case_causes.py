@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from agentunit.core.outcome import outcome_text
 from agentunit.core.results import Score
+from agentunit.engine.cut_offs import claim_threshold, is_low_score
 from agentunit.engine.suspects.effects import tool_words
-from agentunit.engine.suspects.grounding import CLEARLY_BELOW, sentence_kind
+from agentunit.engine.suspects.grounding import sentence_kind
 from agentunit.engine.suspects.signatures import failure_of
 from agentunit.formulas.text import shortened
 from agentunit.metrics.base import MetricInfo
@@ -18,22 +19,15 @@ from agentunit.reports.failure_groups import Cause
 if TYPE_CHECKING:
     from agentunit.reports.reported_run import ReportedCase
 
-LOW = 0.5
 _LONGEST_VALUE = 60
 _MOST_SLICES = 8
 _NOTHING_SAID = "a statement"
 
 
 def low_metrics(scores: Mapping[str, Score], infos: Mapping[str, MetricInfo]) -> list[str]:
-    """The metrics in which a case scores 0.5 or worse; amounts have no such scale."""
-    found = []
-    for name, score in scores.items():
-        info, value = infos.get(name), score.result.value
-        if info is None or value is None or score.status != "ok" or info.unit != "score":
-            continue
-        if (info.direction == "higher" and value <= LOW) or (info.direction == "lower" and value >= LOW):
-            found.append(name)
-    return found
+    """The metrics in which a case scores low, of those that are sure."""
+    sure = [(name, score) for name, score in scores.items() if name in infos and score.status == "ok"]
+    return [name for name, score in sure if is_low_score(infos[name], score)]
 
 
 def cause_of(case: ReportedCase, low: Collection[str]) -> Cause:
@@ -69,8 +63,8 @@ def _cause(case: ReportedCase, low: Collection[str]) -> tuple[str, str, str]:
         return "missing call", missing[0], f"expected, and not called: {', '.join(missing)}"
     if outcome_text(case.record.outcome) is None:
         return "no answer", "", "gave no final answer"
-    for metric in ("faithfulness", "hallucination_rate"):
-        if metric in low and (sentence := _unsupported(case.scores[metric])):
+    for metric, direction in (("faithfulness", "higher"), ("hallucination_rate", "lower")):
+        if metric in low and (sentence := _unsupported(case.scores[metric], direction)):
             return "not supported", sentence_kind(sentence), f"not supported: “{sentence}”"
     metric = next(iter(low), "")
     score = case.scores[metric].result if metric else None
@@ -86,8 +80,9 @@ def _missing_calls(score: Score | None) -> list[str]:
     return list((Counter(map(str, expected)) - Counter(map(str, actual))).elements())
 
 
-def _unsupported(score: Score) -> str | None:
-    claims = score.result.detail.get("claims")
+def _unsupported(score: Score, direction: str) -> str | None:
+    detail = score.result.detail
+    claims = detail.get("claims")
     found = [
         each
         for each in (claims if isinstance(claims, list) else ())
@@ -96,7 +91,8 @@ def _unsupported(score: Score) -> str | None:
     worst = min(
         found, key=lambda each: (sentence_kind(each["text"]) == _NOTHING_SAID, each["probability"]), default=None
     )
-    return None if worst is None or worst["probability"] >= 2 * CLEARLY_BELOW else " ".join(worst["text"].split())
+    is_supported = worst is None or worst["probability"] >= claim_threshold(direction, detail)
+    return None if worst is None or is_supported else " ".join(worst["text"].split())
 
 
 def _detail(detail: Mapping[str, Any]) -> str:

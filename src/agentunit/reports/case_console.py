@@ -14,9 +14,9 @@ from rich.text import Text
 
 from agentunit.metrics.base import MetricInfo
 from agentunit.reports.agents_console import BOTTLENECK, agents_grid, lane_blocks, links_grid, signs_used
-from agentunit.reports.case_view import CaseView, Part, ScoreView, ToolCallView, TurnView, plain
-from agentunit.reports.detail_text import claim_lines, in_words, without_internals
-from agentunit.reports.figures import duration, quantity
+from agentunit.reports.case_view import CaseView, Part, ScoreView, ToolCallView, TurnView, describe_own_threshold, plain
+from agentunit.reports.detail_text import claim_lines, comparison_line, in_words, without_internals
+from agentunit.reports.figures import counted, duration, quantity
 from agentunit.reports.printable import clipped, printable, printable_line
 from agentunit.store.labels import StoredLabel
 
@@ -81,7 +81,7 @@ class _Page:
             took = [duration(view.elapsed_s)] if view.recorded or view.elapsed_s else []
             facts += [f"repeat {view.repeat}", *took, f"run {printable_line(run_id)}"]
         if view.attempts:
-            facts.append(f"{view.attempts} attempts")
+            facts.append(counted(view.attempts, "attempt"))
         line = Text(printable_line(view.case_id), style="bold")
         line.append("   " + " · ".join(facts), style="not bold dim")
         self.console.print(line, soft_wrap=True)
@@ -117,7 +117,7 @@ class _Page:
                 grid.add_row(
                     "", Text("expected", style="dim"), Text(self._clip(" | ".join(turn.expected)), style="green")
                 )
-        self._print_grid(grid, len(turns) - _TURNS_SHOWN, "turns")
+        self._print_grid(grid, len(turns) - _TURNS_SHOWN, "turn")
 
     def answer(self, view: CaseView) -> None:
         answer = self._marked(view.answer, view.answer_parts, "red", ("[-", "-]"))
@@ -137,19 +137,24 @@ class _Page:
             beside.add_row(answer, Group(*expected))
             self.console.print()
             self.console.print(beside)
-            return
-        for title, shown in (("Answer", answer), ("Expected", Group(*expected))):
-            self._title(title)
-            self.console.print(Padding(shown, (0, 0, 0, 2), expand=False))
+        else:
+            for title, shown in (("Answer", answer), ("Expected", Group(*expected))):
+                self._title(title)
+                self.console.print(Padding(shown, (0, 0, 0, 2), expand=False))
+        if any(not same and part.strip() for part, same in (*view.answer_parts, *view.expected_parts)):
+            ways = ("[-…-]", "{+…+}") if self._signs else ("red", "green")
+            said = f"{ways[0]}: only in the answer; {ways[1]}: only in what was expected. Nothing is doubted by that."
+            self.console.print(f"  {said}", style="dim", markup=False, highlight=False)
 
     def passages(self, passages: Sequence[str]) -> None:
         if not passages:
             return
         self._title("Context")
         grid = _grid(2)
-        for number, passage in enumerate(self._first(passages, _PASSAGES_SHOWN), 1):
+        # As details name them: context[0], passage 0.
+        for number, passage in enumerate(self._first(passages, _PASSAGES_SHOWN)):
             grid.add_row(Text(str(number), style="dim"), Text(self._clip(passage)))
-        self._print_grid(grid, len(passages) - _PASSAGES_SHOWN, "passages")
+        self._print_grid(grid, len(passages) - _PASSAGES_SHOWN, "passage")
 
     def tool_calls(self, calls: Sequence[ToolCallView]) -> None:
         if not calls:
@@ -159,7 +164,7 @@ class _Page:
         for call in self._first(calls, _CALLS_SHOWN):
             mark, style = {True: ("✓", "green"), False: ("✗", "red"), None: ("?", "yellow")}[call.ok]
             grid.add_row(Text(mark, style=style), Group(*self._call_lines(call)))
-        self._print_grid(grid, len(calls) - _CALLS_SHOWN, "calls")
+        self._print_grid(grid, len(calls) - _CALLS_SHOWN, "call")
 
     def timeline(self, view: CaseView) -> None:
         if not view.timeline:
@@ -175,7 +180,7 @@ class _Page:
                 Text(printable_line(entry.kind), style="dim"),
                 Text(printable_line(entry.label, most), style=style),
             )
-        self._print_grid(grid, len(view.timeline) - _ENTRIES_SHOWN, "entries")
+        self._print_grid(grid, len(view.timeline) - _ENTRIES_SHOWN, "entry")
 
     def agents(self, view: CaseView) -> None:
         if not view.agents:
@@ -189,7 +194,7 @@ class _Page:
             self._title("Who writes to whom")
             links = view.network.links
             grid = links_grid(self._first(links, _LINKS_SHOWN), max(link.weight for link in links))
-            self._print_grid(grid, len(links) - _LINKS_SHOWN, "links")
+            self._print_grid(grid, len(links) - _LINKS_SHOWN, "link")
         if view.lanes and view.lanes.marks:
             self._title("Lanes")
             blocks = lane_blocks(view.lanes, self.console.width - 2)
@@ -206,6 +211,7 @@ class _Page:
             self.console.print("  none yet: 'agentunit score' makes them", style="dim", highlight=False)
             return
         grid = _grid(3)
+        claims_of: dict[str, Any] = {}
         for score in scores:
             style = _STATUS_STYLE.get(score.status, "")
             info = self._infos.get(score.metric)
@@ -216,16 +222,21 @@ class _Page:
             about = [printable_line(score.backend)]
             if score.status != "ok":
                 about.append(score.status.replace("_", " "))
+            if said := describe_own_threshold(score, info):
+                about.append(printable_line(said))
             lines: list[RenderableType] = [Text(", ".join(about), style="dim")]
             if score.reason:
                 lines.append(Text(self._clip(score.reason), style=style))
             if isinstance(turns := score.detail.get("turns"), list):
                 lines += [Text(f"turn {line}") for line in _turn_lines(turns, info.unit if info else "score")]
-            lines += self._score_detail(score.detail)
+            claims = score.detail.get("claims")
+            same = next((metric for metric, each in claims_of.items() if claims and each == claims), None)
+            claims_of[score.metric] = claims
+            lines += self._score_detail(score, same)
             grid.add_row(
                 Text(printable_line(score.metric), style=style or "bold"), Text(value, style=style), Group(*lines)
             )
-        self._print_grid(grid, 0, "scores")
+        self._print_grid(grid, 0, "score")
 
     def labels(self, labels: Sequence[StoredLabel]) -> None:
         """What people said of the answer, who and when."""
@@ -240,7 +251,7 @@ class _Page:
             if label.note:
                 about.append(f"\n{self._clip(label.note)}", style="not dim")
             grid.add_row(Text(printable_line(label.metric), style="bold"), Text(said), about)
-        self._print_grid(grid, 0, "labels")
+        self._print_grid(grid, 0, "label")
 
     def judge_calls(self, scores: Sequence[ScoreView]) -> None:
         """What a judge was asked and said, call by call; the instructions, always alike, only at full length."""
@@ -285,7 +296,9 @@ class _Page:
         if call.result is not None:
             yield Text(f"→ {self._value(call.result, as_json=True)}", style="dim")
 
-    def _score_detail(self, detail: dict[str, Any]) -> list[RenderableType]:
+    def _score_detail(self, score: ScoreView, same_claims: str | None) -> list[RenderableType]:
+        """The lines about a score; ``same_claims`` is a metric above it that has the same claims."""
+        detail = score.detail
         if self._full:
             return self._detail_lines(detail)
         useful = without_internals(detail)
@@ -293,6 +306,12 @@ class _Page:
             self.cut = True
         claims = claim_lines(useful.get("claims"))
         left_out = {"turns", "claims"} if claims else {"turns"}
+        if claims and same_claims is not None:
+            claims = [f"the same claims as {printable_line(same_claims)}"]
+        compared = comparison_line(detail) if score.metric == "answer_correctness" else None
+        if compared is not None:
+            claims.insert(0, compared)
+            left_out.add("rule")
         lines = self._detail_lines({key: value for key, value in useful.items() if key not in left_out})
         return [*(Text(line) for line in claims), *lines]
 
@@ -357,7 +376,11 @@ class _Page:
         self.console.print(Padding(grid, (0, 0, 0, 2), expand=False))
         if n_left > 0 and not self._full:
             self.cut = True
-            self.console.print(f"  … {n_left:,} more {noun}", style="dim", highlight=False)
+            self.console.print(
+                f"  … {counted(n_left, f'more {noun}', 'more entries' if noun == 'entry' else None)}",
+                style="dim",
+                highlight=False,
+            )
 
     def _title(self, title: str) -> None:
         self.console.print(f"\n{title}", style="bold", markup=False, highlight=False)

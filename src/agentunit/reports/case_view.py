@@ -17,6 +17,7 @@ from agentunit.core.outcome import Outcome, outcome_text
 from agentunit.core.records import Record
 from agentunit.core.results import Score, json_fallback
 from agentunit.core.trace import tool_status
+from agentunit.engine.cut_offs import is_low, own_threshold
 from agentunit.metrics.base import MetricInfo
 from agentunit.metrics.inputs import InputProblem, Item, acceptable_answers
 from agentunit.multiagent.lanes import Lanes, lanes_of
@@ -233,6 +234,17 @@ def reason_of(score: Score) -> str | None:
         if isinstance(reason, str) and reason:
             return reason
     return None
+
+
+def describe_own_threshold(score: ScoreView, info: MetricInfo | None) -> str | None:
+    """On which side of the threshold that it names a score is."""
+    threshold = None if info is None else own_threshold(info, score.detail)
+    if info is None or threshold is None or score.value is None:
+        return None
+    worse, better = ("above", "at or below") if info.direction == "lower" else ("below", "at or above")
+    kind = score.detail.get("kind")
+    of_kind = f" ({kind})" if isinstance(kind, str) else ""
+    return f"{worse if is_low(info, score.value, threshold) else better} its threshold {threshold:.3g}{of_kind}"
 
 
 def worst_repeat(repeats: Sequence[ReportedCase], infos: Mapping[str, MetricInfo]) -> ReportedCase:

@@ -27,8 +27,10 @@ from agentunit.reports.figures import (
     duration,
     informational_notes,
     metric_cells,
+    n_to_look_at,
     number,
     spread_rows,
+    threshold_notes,
 )
 from agentunit.reports.label_figures import LABELED_ROW, label_notes, labeled_cells
 from agentunit.reports.panel_view import describe_panel, panel_rows
@@ -112,7 +114,7 @@ def print_run(
             console.print(f"… and {left_out} (--all shows them)", style="dim", highlight=False)
         if clusters := describe_clusters(summary):
             print_line(printable_line(clusters), console, "dim")
-        for note in label_notes(shown):
+        for note in (*label_notes(shown), *threshold_notes(shown)):
             print_line(printable_line(note), console, "dim")
         _print_informational(shown, console)
         _print_repeats(summary.metrics, infos, console)
@@ -152,17 +154,25 @@ def _table(rows: list[MetricSummary], infos: Mapping[str, MetricInfo], width: in
     values, scored, backends, trusts = ([cells[at] for cells in every] for at in range(1, 5))
     labeled_name = [f"  {LABELED_ROW} ↑"] * any(labeled_rows)
     others = sum(_longest(each) + 2 for each in ([*names, *labeled_name], [*scored, "scored"], [*backends, "backend"]))
-    # Values stay whole as long as trust has room to wrap in; in a narrow window both wrap.
-    room = width - others - _longest(values) - 2
+    # Values stay whole as long as trust has room to wrap in; in a narrow window both wrap, trust between its words.
+    room = width - others - _longest([*values, INTERVAL_HEADING]) - 2
     are_whole = width >= _NARROW and room >= _TRUST_WIDTH
     fixed = ("metric", "scored", "backend", *((INTERVAL_HEADING,) if are_whole else ()))
-    fixed += ("trust",) if room >= _longest(trusts) else ()
     table = plain_table(*headings, right=("scored",), fixed=fixed)
-    table.columns[1].min_width = _longest(values) if are_whole else min(_VALUE_WIDTH, _longest(values))
+    if are_whole:
+        table.columns[1].min_width = _longest(values)
+    else:
+        lines = [line for value in values for line in _lines_of(value).split("\n")]
+        # Trust keeps the width of its longest word, where the words of the values leave it that much.
+        left = width - others - 2 - _longest_word(trusts)
+        least = (
+            min(_VALUE_WIDTH, _longest(values)) if left >= _VALUE_WIDTH else _longest_word([*values, INTERVAL_HEADING])
+        )
+        table.columns[1].width = max(least, min(_longest([*lines, INTERVAL_HEADING]), left))
     for (row, cells), name, labeled in zip(shown, names, labeled_rows, strict=True):
         table.add_row(
             Text(printable_line(name)),
-            Text(cells.value if are_whole else cells.value.replace("], ", "],\n")),
+            Text(cells.value if are_whole else _lines_of(cells.value)),
             Text(cells.scored, style="" if row.n_scored == row.n_cases else "yellow"),
             Text(printable_line(cells.backend)),
             Text(cells.trust),
@@ -175,6 +185,15 @@ def _table(rows: list[MetricSummary], infos: Mapping[str, MetricInfo], width: in
 
 def _longest(texts: Iterable[str]) -> int:
     return max(map(cell_len, texts), default=0)
+
+
+def _lines_of(value: str) -> str:
+    """A value with what follows its interval on a line of its own."""
+    return value.replace("], ", "],\n")
+
+
+def _longest_word(texts: Iterable[str]) -> int:
+    return _longest(word for text in texts for word in text.split())
 
 
 def _print_informational(rows: list[MetricSummary], console: Console) -> None:
@@ -197,7 +216,7 @@ def _print_worst(
     # Metrics that name the same cases, such as faithfulness and hallucination_rate, share a line.
     by_cases: dict[str, list[str]] = {}
     for row in faulty:
-        n_faulty = _n_to_look_at(row, infos[row.metric])
+        n_faulty = n_to_look_at(row)
         if not n_faulty:
             continue
         backend = f" ({row.backend})" if sum(other.metric == row.metric for other in all_rows) > 1 else ""
@@ -217,14 +236,6 @@ def _print_worst(
     if any(case_id in shared_ids for row in faulty for case_id in row.worst_cases):
         said = "  *  cases of several files have this id: 'agentunit show FILE|FOLDER ID' lists them with their files"
         console.print(said, style="dim", highlight=False)
-
-
-def _n_to_look_at(row: MetricSummary, info: MetricInfo) -> int:
-    """How many cases are worth a look: all that could be better, of a model's degrees those beyond the middle."""
-    if not row.mean_of or row.share_from_half is None:
-        return row.n_below_best
-    share = row.share_from_half if info.direction == "lower" else 1.0 - row.share_from_half
-    return min(row.n_below_best, round(share * row.n_scored))
 
 
 def _print_repeats(rows: list[MetricSummary], infos: Mapping[str, MetricInfo], console: Console) -> None:
@@ -282,7 +293,9 @@ def _print_unscored(entries: list[Unscored], console: Console) -> None:
             soft_wrap=True,
         )
     if len(ordered) > _REASONS_SHOWN:
-        console.print(f"  … and {len(ordered) - _REASONS_SHOWN} more reasons (--json lists them)", style="dim")
+        console.print(
+            f"  … and {counted(len(ordered) - _REASONS_SHOWN, 'more reason')} (--json lists them)", style="dim"
+        )
 
 
 def _print_input_errors(summary: RunSummary, console: Console) -> None:
@@ -294,7 +307,7 @@ def _print_input_errors(summary: RunSummary, console: Console) -> None:
     for error in summary.input_errors:
         alike.setdefault((error.source, error.reason), []).append(error)
     for group in list(alike.values())[:_ERRORS_SHOWN]:
-        more = f" (and {len(group) - 1:,} more lines like it)" if len(group) > 1 else ""
+        more = f" (and {counted(len(group) - 1, 'more line')} like it)" if len(group) > 1 else ""
         print_line(f"  {error_line(group[0])}{more}", console)
     if len(alike) > _ERRORS_SHOWN or summary.n_input_errors > len(summary.input_errors):
         console.print("  … --errors FILE lists them all", style="dim", highlight=False)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import exp
 from typing import Any
 
+from agentunit.reports.doubts import words_doubted_in
 from agentunit.reports.printable import printable_line
+from agentunit.store.score_blocks import number_in
 
 # What only explains how a model came to its value. ``--full`` shows it.
 INTERNALS = frozenset(
@@ -33,10 +36,11 @@ def without_internals(detail: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def claim_lines(claims: Any) -> list[str]:
-    """The claims of an answer, the least supported first, each with the evidence it was held against.
+    """The claims of an answer, the least supported first: what supports each, and which words of it are doubted.
 
-    >>> claim_lines([{"text": "It is red.", "probability": 0.1, "source": "context[0]", "evidence": "It is blue."}])
-    ['0.10 "It is red." against context[0]: "It is blue."']
+    >>> claim = {"text": "It is red.", "probability": 0.1, "source": "context[0]", "evidence": "It is blue."}
+    >>> claim_lines([{**claim, "start": 0, "end": 10, "doubtful": [{"start": 6, "end": 9}]}])
+    ['support 0.10 "It is red." against context[0]: "It is blue." · doubted: "red"']
     """
     if not isinstance(claims, list) or not all(isinstance(each, dict) and "probability" in each for each in claims):
         return []
@@ -44,10 +48,34 @@ def claim_lines(claims: Any) -> list[str]:
     for claim in sorted(claims, key=lambda each: each["probability"])[:_ENTRIES]:
         held = f" against {claim['source']}" if claim.get("source") else ""
         evidence = f': "{_text(claim["evidence"])}"' if claim.get("evidence") else ""
-        lines.append(f'{claim["probability"]:.2f} "{_text(claim.get("text", ""))}"{held}{evidence}')
+        # That all of a claim is doubted is what its support says.
+        words = [f'"{_text(each)}"' for each in words_doubted_in(claim) if len(each) < 0.9 * len(claim["text"])]
+        doubted = f" · doubted: {', '.join(words)}" if words else ""
+        lines.append(f'support {claim["probability"]:.2f} "{_text(claim.get("text", ""))}"{held}{evidence}{doubted}')
     if len(claims) > _ENTRIES:
         lines.append(f"… and {len(claims) - _ENTRIES} more")
     return lines
+
+
+def comparison_line(detail: Mapping[str, Any]) -> str | None:
+    """How a local model came to ``answer_correctness``; ``None`` where its detail does not say.
+
+    >>> comparison_line({"matched": 0.97, "model_logit": 2.2})
+    'against the expected answer: words alike 0.97, same meaning 0.90 by the model'
+    >>> comparison_line({"rule": "the answer repeats the question"})
+    'against the expected answer: the answer repeats the question'
+    """
+    matched, logit = detail.get("matched"), number_in(detail, "model_logit")
+    if not isinstance(matched, (str, float)) and "rule" not in detail:
+        return None
+    parts = [str(detail["rule"])] if isinstance(detail.get("rule"), str) else []
+    if isinstance(matched, str):
+        parts.append(matched)
+    elif matched is not None:
+        parts.append(f"words alike {matched:.2f}")
+    if logit is not None:
+        parts.append(f"same meaning {1 / (1 + exp(-max(-50.0, min(50.0, logit)))):.2f} by the model")
+    return printable_line(f"against the expected answer: {', '.join(parts)}", _TEXT_LENGTH)
 
 
 def in_words(value: Any, depth: int = _DEPTH) -> str:

@@ -63,23 +63,25 @@ def metric_cells(row: MetricSummary, info: MetricInfo) -> MetricCells:
     """The cells that every table of metrics shows."""
     return MetricCells(
         DIRECTION_MARK[better_direction(row, info)],
-        describe_value(row, info.unit),
+        describe_value(row, info.unit, info.direction),
         f"{row.n_scored}/{row.n_cases}",
         row.backend if row.n_scored else "–",
         row.trust or "–",
     )
 
 
-def describe_value(row: MetricSummary, unit: str) -> str:
+def describe_value(row: MetricSummary, unit: str, direction: str = "higher") -> str:
     """The middle of a table row: the mean with its 95 % interval, a raw quantity with its tail, or the last balance.
+
+    Next to a mean of degrees is the share of cases that reach their threshold, or pass it where lower is better.
 
     >>> row = MetricSummary("cost", "recorded", "1", "ok", 2, 2, mean=0.0123, low=0.01, high=0.0146, p95=0.02)
     >>> describe_value(row, "USD")
     '$0.0123 ± 0.0023, p95 0.0200'
     >>> support = MetricSummary("faithfulness", "local", "2", "ok", 9, 9, mean=0.59, mean_of="support")
-    >>> support.share_from_half = 2 / 3
-    >>> describe_value(support, "score")
-    '0.59, 67% ≥ 0.5'
+    >>> support.share_low, support.cut = 1 / 3, (0.3, 0.44)
+    >>> describe_value(support, "score"), describe_value(support, "score", "lower")
+    ('0.59, 67% ≥ 0.30–0.44', '0.59, 33% > 0.30–0.44')
     >>> row.amount = AmountSummary("Wh", 0.52, 0.5, 0.54, 0.61, 1.04, True)
     >>> describe_value(row, "score")
     '0.52 ± 0.02 Wh, p95 0.61'
@@ -91,12 +93,40 @@ def describe_value(row: MetricSummary, unit: str) -> str:
     if row.aggregate == "last":
         return f"{quantity(row.mean, unit)} at the end"
     value = with_interval(row.mean, row.low, row.high, unit)
-    if row.mean_of and row.share_from_half is not None:
-        return f"{value}, {row.share_from_half:.0%} ≥ 0.5"
+    if row.share_low is not None and row.cut is not None:
+        share, sign = (row.share_low, ">") if direction == "lower" else (1.0 - row.share_low, "≥")
+        return f"{value}, {share:.0%} {sign} {describe_cut(row.cut)}"
     if unit == "score" or row.p95 is None:
         return value
     approximately = "" if row.exact_quantiles else "~"
     return f"{value}, p95 {approximately}{number(row.p95, unit)}"
+
+
+def describe_cut(cut: tuple[float, float]) -> str:
+    """The threshold of scores, or the lowest and the highest where they differ from case to case.
+
+    >>> describe_cut((0.5, 0.5)), describe_cut((0.3, 0.44))
+    ('0.5', '0.30–0.44')
+    """
+    low, high = cut
+    return f"{low:.3g}" if f"{low:.3g}" == f"{high:.3g}" else f"{low:.2f}–{high:.2f}"
+
+
+def threshold_notes(rows: Iterable[MetricSummary]) -> list[str]:
+    """A line about the metrics whose scores name thresholds that differ from case to case; none where none do.
+
+    >>> row = MetricSummary("faithfulness", "local", "6", "ok", 4, 4, mean=0.4, share_low=0.5, cut=(0.3, 0.44))
+    >>> threshold_notes([row])
+    ["faithfulness: each score is held against its own threshold, by the kind of answer ('show' names it)"]
+    """
+    names = dict.fromkeys(row.metric for row in rows if row.cut is not None and row.cut[0] < row.cut[1])
+    which = "each score is held against its own threshold, by the kind of answer ('show' names it)"
+    return [f"{', '.join(names)}: {which}"] if names else []
+
+
+def n_to_look_at(row: MetricSummary) -> int:
+    """How many cases are worth a look: all that could be better, of a model's degrees those that are low."""
+    return row.n_below_best if row.share_low is None else min(row.n_below_best, round(row.share_low * row.n_scored))
 
 
 def with_interval(value: float, low: float | None, high: float | None, unit: str) -> str:
@@ -183,9 +213,13 @@ def number(value: float, unit: str) -> str:
 def duration(seconds: float) -> str:
     """A span of time as one says it.
 
-    >>> duration(0.42), duration(75), duration(7300)
-    ('0.4 s', '1 min 15 s', '2 h 1 min')
+    >>> duration(0.42), duration(75), duration(7300), duration(0.0123), duration(0.0)
+    ('0.4 s', '1 min 15 s', '2 h 1 min', '12 ms', 'less than 1 ms')
     """
+    if seconds < 0.0005:
+        return "less than 1 ms"
+    if seconds < 0.0995:
+        return f"{1000 * seconds:.0f} ms"
     if seconds < 60:
         return f"{seconds:.1f} s"
     if seconds < 3600:

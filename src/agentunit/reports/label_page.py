@@ -6,7 +6,7 @@ what the scorer says would agree with it too often.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct, field
@@ -17,11 +17,10 @@ from rich.text import Text
 from agentunit.core.outcome import outcome_text
 from agentunit.metrics.base import MetricInfo
 from agentunit.reports.case_view import Part, ToolCallView, conversation_text, view_case
+from agentunit.reports.doubts import doubted_claims
 from agentunit.reports.printable import printable, printable_line
 from agentunit.reports.reported_run import Mask, ReportedCase
 
-_DOUBTED_BELOW = 0.5
-_SUPPORTED = "supported"
 _VALUE_LENGTH = 400
 
 
@@ -53,30 +52,32 @@ def label_page(recorded: ReportedCase, info: MetricInfo, mask: Mask, *, marked: 
         calls = [(f'tool "{call.name}"', _result_of(call)) for call in view.tool_calls]
     else:
         calls = []
-    named = [sources[at] if at < len(sources) else f"passage {at + 1}" for at in range(len(texts))]
+    named = [sources[at] if at < len(sources) else f"passage {at}" for at in range(len(texts))]
     return LabelPage(
         case.case_id,
         conversation_text(view.turns) if view.turns else view.query or "",
-        marked_doubts(answer, detail if marked else {}, outcome_text(recorded.record.outcome)),
+        marked_doubts(answer, detail if marked else {}, outcome_text(recorded.record.outcome), info.direction),
         view.expected if "expected_output" in reads or info.name == "task_success" else [],
         _texts(detail.get("criteria")),
         [*zip(named, texts, strict=True), *calls],
     )
 
 
-def marked_doubts(answer: str, detail: Mapping[str, Any], scored: str | None = None) -> list[Part]:
+def marked_doubts(
+    answer: str, detail: Mapping[str, Any], scored: str | None = None, direction: str = "higher"
+) -> list[Part]:
     """The answer cut where the scorer doubts it: its doubtful words, or a whole claim that nothing supports.
 
-    ``scored`` is the answer before personal data was masked, whose places the detail names: they are found again by
-    their words.
+    ``scored`` and ``direction`` are those of ``doubted_claims``.
 
     >>> claim = {"text": "It costs 9 €.", "probability": 0.2, "doubtful": [{"start": 14, "end": 17}]}
     >>> marked_doubts("Yes. It costs 9 €.", {"claims": [claim]})
     [('Yes. It costs ', True), ('9 €', False), ('.', True)]
     """
     doubted = bytearray(len(answer))
-    for start, end in _doubted_places(answer, detail.get("claims"), answer if scored is None else scored):
-        doubted[start:end] = b"\1" * (end - start)
+    for claim in doubted_claims(answer, detail, direction, scored):
+        for start, end in [(each.start, each.end) for each in claim.words] or [(claim.start, claim.end)]:
+            doubted[start:end] = b"\1" * (end - start)
     parts: list[Part] = []
     start = 0
     for at in range(1, len(answer) + 1):
@@ -84,29 +85,6 @@ def marked_doubts(answer: str, detail: Mapping[str, Any], scored: str | None = N
             parts.append((answer[start:at], not doubted[start]))
             start = at
     return parts
-
-
-def _doubted_places(answer: str, claims: Any, scored: str) -> Iterator[tuple[int, int]]:
-    for claim in claims if isinstance(claims, list) else ():
-        if not isinstance(claim, dict):
-            continue
-        text = next((claim[key] for key in ("text", "answer_quote") if isinstance(claim.get(key), str)), "")
-        start = answer.find(text) if text else -1
-        if start < 0:
-            continue
-        end = start + len(text)
-        words = [scored[each["start"] : each["end"]] for each in claim.get("doubtful") or () if _has_place(each)]
-        found = [
-            (at, at + len(word)) for word in words if word and (at := answer.find(word, start, start + len(text))) >= 0
-        ]
-        probability, verdict = claim.get("probability"), claim.get("verdict")
-        is_doubted = probability < _DOUBTED_BELOW if isinstance(probability, (int, float)) else verdict != _SUPPORTED
-        if is_doubted:
-            yield from found or [(start, end)]
-
-
-def _has_place(part: Any) -> bool:
-    return isinstance(part, dict) and all(isinstance(part.get(end), int) for end in ("start", "end"))
 
 
 def page_blocks(page: LabelPage, *, signs: bool) -> Group:

@@ -13,7 +13,7 @@ from agentunit.engine.label_validity import CalibrationBin, RaterAgreement, Scor
 from agentunit.engine.second_look import SecondLook
 from agentunit.metrics.base import MetricInfo
 from agentunit.reports.console import plain_table, print_line, print_next
-from agentunit.reports.figures import DIRECTION_MARK, counted
+from agentunit.reports.figures import DIRECTION_MARK, counted, describe_cut
 from agentunit.reports.printable import printable_line
 
 _COLORS = {"strong": "green", "useful": "green", "weak": "yellow"}
@@ -101,9 +101,9 @@ def _about(each: ScorerValidity, by: str | None, direction: str) -> Iterator[str
         turned = "1 − score" if direction == "lower" else "scores"
         yield f"{turned}, and what people say:"
         yield from map(_describe_bin, each.calibration)
-    if each.slices and found.threshold is not None:
-        yield f"wrong side of {found.threshold:g}, by {by or 'kind of case (described, not tested)'}:"
-    for part in each.slices[:_SHOWN] if found.threshold is not None else ():
+    if each.slices and found.cut is not None:
+        yield f"wrong side of {describe_cut(found.cut)}, by {by or 'kind of case (described, not tested)'}:"
+    for part in each.slices[:_SHOWN] if found.cut is not None else ():
         wrong = part.n_too_good + part.n_too_bad
         sides = f"{part.n_too_good} scored too good, {part.n_too_bad} too bad"
         yield f"  {printable_line(part.name)}: {wrong} of {part.n}{f' ({sides})' if wrong else ''}"

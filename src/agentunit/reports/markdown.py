@@ -45,6 +45,7 @@ from agentunit.reports.figures import (
     metric_cells,
     quantity,
     spread_rows,
+    threshold_notes,
 )
 from agentunit.reports.label_figures import LABELED_ROW, label_notes, labeled_cells
 from agentunit.reports.markdown_text import code, html_code, inline
@@ -226,7 +227,7 @@ def _metric_table(reported: ReportedRun) -> str:
             lines.append("| " + " | ".join(said) + " |")
     if clusters := describe_clusters(reported.summary):
         lines += ["", inline(clusters)]
-    for note in label_notes(rows):
+    for note in (*label_notes(rows), *threshold_notes(rows)):
         lines += ["", inline(note, _TEXT_LENGTH)]
     for note in informational_notes(rows):
         lines += ["", f"_i_: {inline(note)}"]
@@ -313,9 +314,13 @@ def _unscored(summary: RunSummary) -> Iterator[str]:
         more = ", …" if entry.n_cases > len(entry.first_cases) else ""
         lines.append(f"- {mark}{code(entry.metric)}: {entry.n_records} × {inline(entry.reason, 300)} ({cases}{more})")
     if len(ordered) > _REASONS_SHOWN:
-        lines.append(f"- … and {len(ordered) - _REASONS_SHOWN} more reasons")
+        lines.append(f"- … and {counted(len(ordered) - _REASONS_SHOWN, 'more reason')}")
     total = sum(entry.n_records for entry in ordered)
-    yield f"<details><summary>Not scored: {total:,} scores, and why</summary>\n\n" + "\n".join(lines) + "\n\n</details>"
+    yield (
+        f"<details><summary>Not scored: {counted(total, 'score')}, and why</summary>\n\n"
+        + "\n".join(lines)
+        + "\n\n</details>"
+    )
 
 
 def _worst_cases(reported: ReportedRun) -> dict[str, list[str]]:

@@ -18,6 +18,7 @@ from agentunit.reports.comparison_view import KIND_HEADINGS, describe_difference
 from agentunit.reports.figures import (
     DIRECTION_MARK,
     INTERVAL_HEADING,
+    counted,
     counted_cases,
     describe_failed,
     describe_mean,
@@ -25,6 +26,7 @@ from agentunit.reports.figures import (
     errors_first,
     informational_notes,
     metric_cells,
+    threshold_notes,
 )
 from agentunit.reports.label_figures import describe_labeled
 from agentunit.reports.printable import printable_line, xml_safe
@@ -92,7 +94,7 @@ def comparison_html(comparison: Comparison) -> str:
 
 def unscored_html(n_cases: int) -> str:
     """A run of ``agentunit.score`` that is not finished: showing it must not score the rest, which may cost money."""
-    return _block("Run", f"{n_cases:,} cases scored so far; run.summary() scores the rest and shows the result")
+    return _block("Run", f"{counted_cases(n_cases)} scored so far; run.summary() scores the rest and shows the result")
 
 
 def _verdict(decision: Decision) -> str:
@@ -119,8 +121,10 @@ def _notes(summary: RunSummary) -> str:
         f"{each.metric} not scored on {counted_cases(each.n_cases)}: {each.reason}"
         for each in errors_first(summary.unscored)
     ]
-    refused = [f"{summary.n_input_errors:,} parts of the input could not be read"] if summary.n_input_errors else []
-    return _lines([*informational_notes(summary.metrics), *refused, *unscored])
+    refused = (
+        [f"{counted(summary.n_input_errors, 'part')} of the input could not be read"] if summary.n_input_errors else []
+    )
+    return _lines([*threshold_notes(summary.metrics), *informational_notes(summary.metrics), *refused, *unscored])
 
 
 def _block(title: str, size: str, *parts: str) -> str:
@@ -138,7 +142,7 @@ def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
         + "</tr>"
         for first, *others in rows[:_ROWS]
     )
-    more = f"<p style='margin:.2em 0'>{len(rows) - _ROWS:,} more rows</p>" if len(rows) > _ROWS else ""
+    more = f"<p style='margin:.2em 0'>{counted(len(rows) - _ROWS, 'more row')}</p>" if len(rows) > _ROWS else ""
     content = f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
     return f"<table style='border-collapse:collapse;margin:.4em 0'>{content}</table>{more}"
 

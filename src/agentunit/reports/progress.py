@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, TextIO, TypeVar
 
-from agentunit.reports.figures import duration, number
+from agentunit.reports.figures import counted, duration, number
 
 if TYPE_CHECKING:
     from agentunit.engine.runner import Recording
@@ -76,13 +76,20 @@ class Progress:
         in_place = self._stream.isatty()
         start = self._now()
         due = start + (_QUIET_FOR_S if in_place else _LOGGED_EVERY_S)
+        last, is_held = start, False
 
         def tick(count: int) -> None:
-            nonlocal due
+            nonlocal due, last, is_held
             now = self._now()
-            if now >= due:
-                self._show(count, now - start, in_place=in_place)
-                due = now + (_EVERY_S if in_place else _LOGGED_EVERY_S)
+            waited, last = now - last, now
+            if now < due:
+                return
+            if not in_place and waited >= _LOGGED_EVERY_S and not is_held:
+                # The first result of a batch: a line now would count it alone, after the time that the batch took.
+                due, is_held = now + _EVERY_S, True
+                return
+            self._show(count, now - start, in_place=in_place)
+            due, is_held = now + (_EVERY_S if in_place else _LOGGED_EVERY_S), False
 
         return tick
 
@@ -104,7 +111,7 @@ class Progress:
             parts.insert(0, f"{fraction:4.0%}")
             parts.append(f"{duration(elapsed_s / fraction - elapsed_s)} left")
         if self._failures():
-            parts.append(f"{self._failures():,} errors")
+            parts.append(counted(self._failures(), "error"))
         if in_place:
             rewrite_line(self._stream, " · ".join(parts))
             self._shown = True
@@ -211,13 +218,13 @@ def describe_recording(recording: Recording, elapsed_s: float, until: str | None
     """
     share = recording.n_done / recording.n_planned if recording.n_planned else 1.0
     rate = recording.n_done / elapsed_s if elapsed_s > 0 else 0.0
-    parts = [f"{share:4.0%}", f"{recording.n_done:,}/{recording.n_planned:,} cases", f"{rate:,.1f}/s"]
+    parts = [f"{share:4.0%}", f"{recording.n_done:,}/{counted(recording.n_planned, 'case')}", f"{rate:,.1f}/s"]
     if until is not None:
-        parts = [f"{recording.n_done:,} {'run' if recording.n_done == 1 else 'runs'}", *parts[2:]]
+        parts = [counted(recording.n_done, "run"), *parts[2:]]
     if recording.n_failed:
         parts.append(f"{recording.n_failed:,} failed")
     if recording.n_user_failed:
-        parts.append(f"{recording.n_user_failed:,} simulated users failed")
+        parts.append(f"{counted(recording.n_user_failed, 'simulated user')} failed")
     if recording.spend_usd:
         parts.append(f"${number(recording.spend_usd, 'USD')}")
     if until is not None:

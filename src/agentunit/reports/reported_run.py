@@ -33,6 +33,7 @@ from agentunit.engine.table_run import scores_of
 from agentunit.metrics.base import MetricInfo
 from agentunit.reports.case_causes import cause_of, low_metrics, slices_of
 from agentunit.reports.failure_groups import Cause, FailureGroup, cause_groups, failure_groups
+from agentunit.reports.figures import n_to_look_at
 from agentunit.reports.printable import clipped, printable_line
 from agentunit.store.labels import Place, StoredLabel, places_of
 from agentunit.store.opening import DEFAULT_PATH, shown_address
@@ -329,10 +330,11 @@ class ReportedRun:
         """
         rows = [row for row in self.summary.metrics if row.status == "ok" and self.unit(row.metric) == "score"]
         worst: dict[str, list[str]] = {}
-        for rank in range(max((len(row.worst_cases) for row in rows), default=0)):
-            for row in rows:
-                if rank < len(row.worst_cases):
-                    worst.setdefault(row.worst_cases[rank], []).append(row.metric)
+        low = [(row.metric, row.worst_cases[: n_to_look_at(row)]) for row in rows]
+        for rank in range(max((len(cases) for _, cases in low), default=0)):
+            for metric, cases in low:
+                if rank < len(cases):
+                    worst.setdefault(cases[rank], []).append(metric)
         return worst
 
     @cached_property

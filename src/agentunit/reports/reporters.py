@@ -13,7 +13,7 @@ from functools import cache
 from typing import IO, Any, NamedTuple, Protocol, cast
 
 from agentunit.plugins import Plugin, PluginTable, require
-from agentunit.reports.figures import counted_cases
+from agentunit.reports.figures import counted, counted_cases
 from agentunit.reports.reported_run import ReportedRun
 from agentunit.traces.native import spoken_os_error
 from agentunit.traces.remote import RemoteOutput, is_remote
@@ -211,24 +211,24 @@ def _write_markdown(reported: ReportedRun, target: str) -> str:
 def _write_csv(reported: ReportedRun, target: str) -> str:
     from agentunit.reports.table_files import write_csv
 
-    return f"{write_csv(reported, target):,} rows"
+    return counted(write_csv(reported, target), "row")
 
 
 def _write_parquet(reported: ReportedRun, target: str) -> str:
     from agentunit.reports.table_files import write_parquet
 
-    return f"{write_parquet(reported, target):,} rows"
+    return counted(write_parquet(reported, target), "row")
 
 
 def _send_events(reported: ReportedRun, target: str) -> str:
     from agentunit.reports.otel_events import send_scores
 
-    return f"{send_scores(reported, target):,} events"
+    return counted(send_scores(reported, target), "event")
 
 
 def _counted(reported: ReportedRun, n_records: int) -> str:
     if reported.others:
-        return f"{len(reported.runs)} runs, {n_records:,} records"
+        return f"{counted(len(reported.runs), 'run')}, {counted(n_records, 'record')}"
     return counted_cases(reported.run.n_cases, reported.run.n_repeats, n_records)
 
 

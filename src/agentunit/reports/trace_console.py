@@ -184,7 +184,7 @@ def _reasons(row: MetricHealth) -> str:
         for each in row.reasons[:_REASONS_SHOWN]
     ]
     left = len(row.reasons) - _REASONS_SHOWN
-    return "; ".join([*shown, *([f"{left} more reasons"] if left > 0 else [])])
+    return "; ".join([*shown, *([counted(left, "more reason")] if left > 0 else [])])
 
 
 def _print_remedy(remedy: FoundRemedy, n_cases: int, console: Console, *, everything: bool) -> None:

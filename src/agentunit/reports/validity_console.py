@@ -14,7 +14,7 @@ from agentunit.core.results import InputError, Unscored
 from agentunit.engine.validity import Agreement, LabelJoin
 from agentunit.metrics.base import MetricInfo
 from agentunit.reports.console import print_line
-from agentunit.reports.figures import DIRECTION_MARK, counted
+from agentunit.reports.figures import DIRECTION_MARK, counted, describe_cut
 from agentunit.reports.printable import printable_line
 
 _SHOWN = 10
@@ -79,7 +79,8 @@ def _table(rows: Sequence[Agreement], infos: Mapping[str, MetricInfo]) -> Table:
             figure += f" [{row.low:.2f}, {row.high:.2f}]"
         if len(statistics) > 1:
             figure = f"{row.statistic} {figure}"
-        at = "–" if row.balanced_accuracy is None else f"{row.balanced_accuracy:.2f} at {row.threshold:g}"
+        at = "–" if row.balanced_accuracy is None else f"{row.balanced_accuracy:.2f}"
+        at += "" if row.cut is None else f" at {describe_cut(row.cut)}"
         verdict = Text(row.verdict, style=colours.get(row.verdict, "red"))
         table.add_row(Text(row.metric + better), Text(row.backend), f"{row.n:,}", Text(figure), at, verdict)
     return table

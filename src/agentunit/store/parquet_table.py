@@ -72,13 +72,16 @@ KINDS: Mapping[str, str] = dict.fromkeys(COLUMNS, "string") | {
 
 
 class TableFacts(Struct):
-    """What the file's metadata says about the run. ``judged`` names the metrics whose details tell of a judge."""
+    """What the file's metadata says about the run. ``judged`` names the metrics whose details tell of a judge,
+    ``with_threshold`` those whose details name a threshold; ``None`` where the file does not say.
+    """
 
     score_table: int
     header: RunHeader
     n_input_errors: int = 0
     input_errors: list[InputError] = []
     judged: list[str] = []
+    with_threshold: list[str] | None = None
 
 
 class TableUnavailable(RuntimeError):

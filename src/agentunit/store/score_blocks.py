@@ -150,6 +150,10 @@ class ScoreBlock(Struct):
     amount_key: str | None
     details: bytes | None
 
+    def names(self, key: str) -> bool:
+        """Whether any detail may have this key: a look that spares decoding those that have not."""
+        return f'"{key}"'.encode() in unpacked(self.details or b"")
+
     def written(self, run_id: str, metric: str) -> list[WrittenScore]:
         """The scores with their details, to be written again or to be shown."""
         columns = self.columns

@@ -185,9 +185,10 @@ class ScoreTable:
         found = {
             (row.position, row.repeat): number_in(msgspec.json.decode(row.detail), key)
             for block in self._blocks(reader, run_id, metric, details=True, within=within)
+            if block.names(key)
             for row in block.written(run_id, metric)
         }
-        return [found[place] for place in columns.places()]
+        return [found.get(place) for place in columns.places()]
 
     def score_rows(self, run_id: str, amounts: Mapping[str, str] | None = None) -> Iterator[tuple[str, ScoreRow]]:
         """Every score of a run with its metric's name, metric by metric in dataset order, without the details.

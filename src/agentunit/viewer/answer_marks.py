@@ -6,15 +6,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from agentunit.core.results import Score
+from agentunit.metrics.base import MetricInfo
+from agentunit.reports.doubts import DoubtedClaim, doubted_claims
 from agentunit.store.score_blocks import number_in
-
-_DOUBTED_BELOW = 0.5
-_SUPPORTED = "supported"
-_TEXTS = ("text", "answer_quote", "claim")
 
 
 def answer_marks(
-    answer: str, scores: Mapping[str, Score], context: Sequence[str], scored_answer: str | None = None
+    answer: str,
+    scores: Mapping[str, Score],
+    context: Sequence[str],
+    infos: Mapping[str, MetricInfo],
+    scored_answer: str | None = None,
 ) -> list[dict[str, Any]]:
     """The marks on an answer (``AnswerMark`` of types.ts), in the order of the text.
 
@@ -24,42 +26,33 @@ def answer_marks(
     marks = [
         mark
         for metric, score in scores.items()
-        for claim in _claims(score.result.detail)
-        for mark in _of_claim(answer, answer if scored_answer is None else scored_answer, metric, claim, score, context)
+        for doubted in doubted_claims(answer, score.result.detail, _direction(infos.get(metric)), scored_answer)
+        for mark in _of_claim(answer, metric, doubted, score, context)
     ]
     return sorted(marks, key=lambda mark: (mark["start"], -mark["end"]))
 
 
-def _claims(detail: Mapping[str, Any]) -> list[dict[str, Any]]:
-    claims = detail.get("claims")
-    return [each for each in claims if isinstance(each, dict)] if isinstance(claims, list) else []
+def _direction(info: MetricInfo | None) -> str:
+    return "higher" if info is None else info.direction
 
 
 def _of_claim(
-    answer: str, scored: str, metric: str, claim: dict[str, Any], score: Score, context: Sequence[str]
+    answer: str, metric: str, doubted: DoubtedClaim, score: Score, context: Sequence[str]
 ) -> Iterator[dict[str, Any]]:
-    text = next((claim[key] for key in _TEXTS if isinstance(claim.get(key), str) and claim[key] in answer), "")
-    probability, verdict = number_in(claim, "probability"), claim.get("verdict")
-    is_doubted = verdict not in (None, _SUPPORTED) if probability is None else probability < _DOUBTED_BELOW
-    if not text or not is_doubted:
-        return
-    start = answer.find(text)
+    claim, start, end, words = doubted
+    verdict = claim.get("verdict")
     facts = {
         "metric": metric,
-        "probability": probability,
-        "claim": text,
+        "probability": number_in(claim, "probability"),
+        "claim": answer[start:end],
         "reason": next((claim[key] for key in ("reason", "why") if isinstance(claim.get(key), str)), None)
         or (verdict if isinstance(verdict, str) else None),
         "evidence": _evidence(claim, score.result.detail, context),
     }
-    yield {**_place(answer, start, start + len(text)), "kind": "unsupported", **facts}
-    for each in claim.get("doubtful") or ():
-        if isinstance(each, dict) and all(isinstance(each.get(end), int) for end in ("start", "end")):
-            words = scored[each["start"] : each["end"]]
-            at = answer.find(words, start, start + len(text)) if words else -1
-            if at >= 0 and words != text:
-                own = {**facts, "probability": number_in(each, "probability")}
-                yield {**_place(answer, at, at + len(words)), "kind": "doubtful", **own}
+    yield {**_place(answer, start, end), "kind": "unsupported", **facts}
+    for each in words:
+        if (each.start, each.end) != (start, end):
+            yield {**_place(answer, each.start, each.end), "kind": "doubtful", **facts, "probability": each.doubt}
 
 
 def _place(answer: str, start: int, end: int) -> dict[str, int]:

@@ -19,6 +19,7 @@ from msgspec import Struct, field
 
 import agentunit
 from agentunit.core.results import encode_json
+from agentunit.engine.cut_offs import own_threshold
 from agentunit.engine.scored_run import run_from_store
 from agentunit.engine.slices import slices_of_run
 from agentunit.reports.figures import counted
@@ -272,6 +273,7 @@ class _Rows:
         }
         self._values: dict[str, list[float | None]] = {name: [] for name in metrics}
         self._statuses: dict[str, list[str]] = {name: [] for name in metrics}
+        self._cuts: dict[str, list[float | None]] = {name: [] for name in metrics}
 
     def __len__(self) -> int:
         return len(self._queries)
@@ -291,6 +293,8 @@ class _Rows:
             score = case.scores.get(name)
             self._values[name].append(None if score is None else score.value)
             self._statuses[name].append("-" if score is None else STATUS_LETTERS[score.status])
+            info = self._run.opened.infos[name]
+            self._cuts[name].append(None if score is None else own_threshold(info, score.result.detail))
 
     def part(self) -> Part:
         # They were masked with the case.
@@ -303,6 +307,7 @@ class _Rows:
             "answer": masked_lines(self._answers, _ANSWER_LENGTH, shown),
             "values": list(self._values.values()),
             "statuses": ["".join(each) for each in self._statuses.values()],
+            "cuts": [[] if not any(each) else each for each in self._cuts.values()],
         }
         path = f"{self._run.folder}columns-{len(self._run.columns)}.json.gz"
         self._run.columns.append(self._first)

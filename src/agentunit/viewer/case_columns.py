@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import threading
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from math import nan
 
@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from agentunit.core.outcome import Outcome, outcome_text
 from agentunit.core.results import decode_json
+from agentunit.engine.cut_offs import THRESHOLD, usable_threshold
 from agentunit.store.labels import labels_of_run
 from agentunit.store.protocol import RunStore
 from agentunit.store.score_blocks import Place, ScoreColumns
@@ -90,14 +91,24 @@ def texts_of(line: bytes) -> tuple[str, str]:
 class RecordColumns:
     """The finished records of a run in dataset order. Row numbers count from 0. Safe to use from several threads."""
 
-    def __init__(self, open_store: OpenStore, run_id: str, metrics: Sequence[str], rules: CaseRules) -> None:
+    def __init__(
+        self,
+        open_store: OpenStore,
+        run_id: str,
+        metrics: Sequence[str],
+        rules: CaseRules,
+        degrees: Collection[str] = (),
+    ) -> None:
         self.run_id = run_id
         self.metrics = tuple(metrics)
+        # The metrics whose scores may name thresholds of their own.
+        self.degrees = frozenset(degrees)
         self.rules = rules
         self._open = open_store
         self._lock = threading.RLock()
         self._values: dict[str, array[float]] = {}
         self._statuses: dict[str, bytes] = {}
+        self._cuts: dict[str, dict[Place, float]] = {}
         self._texts: dict[str, list[str]] = {}
         self._elapsed: array[float] | None = None
         self._verdicts: bytes | None = None
@@ -274,6 +285,27 @@ class RecordColumns:
             else:
                 values, statuses = self._column(metric)
                 found[metric] = [(values[at], chr(statuses[at])) for at in numbers]
+        return found
+
+    def cuts_at(self, numbers: Sequence[int]) -> dict[str, list[float | None]]:
+        """The thresholds that the scores of some rows name themselves, by metric; only of degrees."""
+        found: dict[str, list[float | None]] = {}
+        few = self._dense and bool(numbers) and max(numbers) - min(numbers) < 4 * max(256, len(numbers))
+        for metric in self.degrees:
+            with self._lock:
+                known = self._cuts.get(metric)
+                if known is None:
+                    within = self.place_bounds(numbers) if few else None
+                    with self._open() as store:
+                        known = {
+                            place: cut
+                            for columns in store.score_columns(self.run_id, metric, THRESHOLD, within)
+                            for place, number in zip(columns.places(), columns.amounts or (), strict=False)
+                            if (cut := usable_threshold(number)) is not None
+                        }
+                    if not few:
+                        self._cuts[metric] = known
+            found[metric] = [known.get(self.place(at)) for at in numbers]
         return found
 
     def _scores_near(self, metric: str, numbers: Sequence[int]) -> list[tuple[float, str]]:

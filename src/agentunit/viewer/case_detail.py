@@ -14,7 +14,7 @@ from agentunit.core.outcome import outcome_text
 from agentunit.core.results import EVIDENCE_NOTE, MetricResult, Score, encode_json
 from agentunit.metrics.base import MetricInfo
 from agentunit.metrics.trust import describe_trust
-from agentunit.reports.case_view import CaseView, ScoreView, plain, view_case
+from agentunit.reports.case_view import CaseView, ScoreView, describe_own_threshold, plain, view_case
 from agentunit.reports.reported_run import Mask, ReportedCase
 from agentunit.store.labels import StoredLabel, subject_of
 from agentunit.viewer.answer_marks import answer_marks
@@ -71,7 +71,7 @@ def case_detail(case: ReportedCase, facts: CaseFacts, mask: Mask, transcript: Tr
         "elapsed_s": case.agent_elapsed_s,
         "recorded": facts.recorded,
         **{name: viewed.get(name, _EMPTY.get(name)) for name in _TAKEN},
-        "marks": [] if answer is None else _marks(answer, masked, recorded, view.context),
+        "marks": [] if answer is None else _marks(answer, masked, recorded, view.context, facts.infos),
         "tools": masked.record.case.tools or [],
         "turns": [_turn(each) for each in viewed.get("turns", [])],
         "network": _network(viewed.get("network")),
@@ -128,9 +128,11 @@ def _letter(case: ReportedCase, view: CaseView, rules: CaseRules) -> str:
     return rules.letter(case.case_id, case.failed, scores)
 
 
-def _marks(answer: str, masked: ReportedCase, recorded: ReportedCase, context: Sequence[str]) -> list[dict[str, Any]]:
+def _marks(
+    answer: str, masked: ReportedCase, recorded: ReportedCase, context: Sequence[str], infos: Mapping[str, MetricInfo]
+) -> list[dict[str, Any]]:
     scored = outcome_text(recorded.record.outcome)
-    return answer_marks(answer, masked.scores, context, scored)
+    return answer_marks(answer, masked.scores, context, infos, scored)
 
 
 def _score(score: ScoreView, facts: CaseFacts) -> dict[str, Any]:
@@ -147,6 +149,7 @@ def _score(score: ScoreView, facts: CaseFacts) -> dict[str, Any]:
         # More digits are noise, and take room.
         "elapsed_s": float(f"{score.elapsed_s:.2g}"),
         "passed": facts.rules.passed(score.metric, score.value, score.status),
+        "held": describe_own_threshold(score, info),
         "detail": plain(score.detail),
         "judge_calls": plain(score.judge_calls),
         "trust": describe_trust(info, score.backend, n_scored=1, n_unmeasured=EVIDENCE_NOTE in score.detail),

@@ -12,6 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from agentunit.engine.cut_offs import mean_threshold
 from agentunit.reports.printable import printable_line
 from agentunit.reports.reported_run import Mask
 from agentunit.viewer.case_columns import NOTE, OpenStore, RecordColumns, texts_of
@@ -194,7 +195,7 @@ class CaseTable:
         read, scores = records.records_at(numbers), records.scores_at(numbers)
         queries = masked_lines([each.query for each in read], QUERY_LENGTH, mask)
         answers = masked_lines([each.answer for each in read], ANSWER_LENGTH, mask)
-        counts = _counts(self.records)
+        counts, cuts = _counts(self.records), records.cuts_at(numbers)
         rows = []
         for at, number in enumerate(numbers):
             position, repeat = records.place(number)
@@ -212,6 +213,7 @@ class CaseTable:
                     "elapsed_s": each.elapsed_s,
                     "values": [None if isnan(value) else value for _, value, _ in of_row],
                     "statuses": "".join(status for _, _, status in of_row),
+                    "cuts": [cuts[metric][at] if metric in cuts else None for metric in records.metrics],
                     "n_labels": counts.get((position, repeat), 0),
                     "repeats": None,
                 }
@@ -229,6 +231,8 @@ class CaseTable:
             said = letters[start:end]
             is_known = all(chr(each) in (PASS, FAIL, ERROR) for each in said)
             row["values"] = [None if isnan(value) else value for value in values]
+            cuts = self.records.cuts_at(range(start, end))
+            row["cuts"] = [mean_threshold(cuts.get(metric, ())) for metric in self.records.metrics]
             row["verdict"] = WORDS[chr(verdicts[number])]
             row["elapsed_s"] = None if isnan(times[number]) else times[number]
             row["n_labels"] = int(folded.numbers("labels")[number])

@@ -10,7 +10,7 @@ from html import escape, unescape
 from pathlib import Path
 
 from agentunit.core.codec import encode_record
-from agentunit.reports.figures import counted_cases
+from agentunit.reports.figures import counted, counted_cases
 from agentunit.reports.markdown import run_markdown
 from agentunit.reports.printable import xml_safe
 from agentunit.reports.reported_run import ReportedRun
@@ -48,7 +48,7 @@ def write_html(reported: ReportedRun, path: str | os.PathLike[str], *, most_byte
                 stream.write(text.encode("utf-8", "replace"))
     n_records = sum(run.opened.columns.n_rows for run in runs)
     if reported.others:
-        return f"{len(runs)} runs, {n_records:,} records"
+        return f"{counted(len(runs), 'run')}, {counted(n_records, 'record')}"
     return counted_cases(reported.run.n_cases, reported.run.n_repeats, n_records)
 
 

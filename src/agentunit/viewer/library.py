@@ -78,7 +78,8 @@ class OpenRun:
             metrics = list(dict.fromkeys([*named, *scored]))
             self.infos = {name: replace(infos.get(name) or info_of(name), name=name) for name in metrics}
             self.rules = CaseRules(store, header, self.infos)
-        self.columns = RecordColumns(library.store, header.id, metrics, self.rules)
+        degrees = [name for name, info in self.infos.items() if info.mean_of]
+        self.columns = RecordColumns(library.store, header.id, metrics, self.rules, degrees)
         self.table = CaseTable(library.store, self.columns)
 
     @property

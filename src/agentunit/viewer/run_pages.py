@@ -25,6 +25,7 @@ from agentunit.reports.figures import (
     metric_cells,
     quantity,
     spread_rows,
+    threshold_notes,
 )
 from agentunit.reports.label_figures import describe_labeled, label_notes
 from agentunit.reports.panel_view import describe_panel, panel_rows
@@ -216,7 +217,7 @@ def _gate(verdict: GateVerdict) -> dict[str, Any]:
 _CARD_FACTS = (
     *("metric", "backend", "version", "status", "n_scored", "mean", "low", "high", "interval", "mean_of", "minimum"),
     *("p50", "p95", "maximum", "total", "share_from_half", "pass_all", "pass_any", "n_repeats", "within_case_sd"),
-    *("between_cases_sd", "worst_cases", "n_below_best"),
+    *("share_low", "cut", "between_cases_sd", "worst_cases", "n_below_best"),
 )
 
 
@@ -302,6 +303,7 @@ def _column(info: MetricInfo, row: MetricSummary | None, shown: bool) -> dict[st
         "metric": info.name,
         "unit": info.unit,
         "direction": info.direction,
+        "mean_of": info.mean_of,
         "low": info.range[0],
         "high": info.range[1],
         "status": "ok" if row is None else row.status,
@@ -368,6 +370,6 @@ def _judge(reported: ReportedRun) -> list[str]:
 
 def _notes(reported: ReportedRun) -> list[str]:
     rows = reported.summary.metrics
-    notes = [*label_notes(rows), *informational_notes(rows)]
+    notes = [*label_notes(rows), *threshold_notes(rows), *informational_notes(rows)]
     clusters = describe_clusters(reported.summary)
     return [clusters, *notes] if clusters else notes

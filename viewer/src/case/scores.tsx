@@ -57,6 +57,7 @@ function ScoreView({ score: each }: { score: ScoreDetail }) {
         {each.backend}{each.status === "informational" && ", informational"}
         {each.trust && <>, <Tip text={`version ${each.version}; ${each.direction === "none" ? "neither way is better" : `${each.direction} is better`}`}>{each.trust}</Tip></>}
       </p>
+      {each.held && <p class="small">{each.held}</p>}
       {each.reason && <p class="small score-reason" dir="auto">{each.reason}</p>}
       {turns.length > 0 && (
         <ul class="turn-scores small soft">

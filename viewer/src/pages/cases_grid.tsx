@@ -4,7 +4,8 @@ import type { Ref } from "preact";
 import { setQuery } from "../address";
 import { Verdict } from "../components/badges";
 import { useScaledRows } from "../components/scaled_rows";
-import { DIRECTIONS, duration, quantity } from "../figures";
+import { counted, DIRECTIONS, duration, quantity } from "../figures";
+import { isLow } from "../low";
 import { useIsNarrow } from "../narrow";
 import type { CaseRow, Column } from "../types";
 import type { CasePages } from "./case_pages";
@@ -153,7 +154,7 @@ function CaseVerdictCell({ row }: { row: CaseRow }) {
           {" "}{row.repeats.n_passed ?? "?"}/{row.repeats.n}
         </span>
       )}
-      {row.n_labels > 0 && <span class="soft small" title={`${row.n_labels} labels`}> ✎</span>}
+      {row.n_labels > 0 && <span class="soft small" title={counted(row.n_labels, "label")}> ✎</span>}
     </>
   );
 }
@@ -171,12 +172,6 @@ function ScoreCell({ row, column, at }: { row: CaseRow; column: Column; at: numb
   if (value === null) {
     return <div role="gridcell" class={status === "e" ? "num bad-text" : "num faint"} title={STATUS_WORDS[status]}>{status === "e" ? "! error" : status === "n" ? "n/a" : "–"}</div>;
   }
-  return <div role="gridcell" class={`num ${status === "i" ? "soft" : ""} ${isLow(value, column) ? "low" : ""}`}>{quantity(value, column.unit)}</div>;
+  return <div role="gridcell" class={`num ${status === "i" ? "soft" : ""} ${isLow(value, column, row.cuts[at] ?? null) ? "low" : ""}`}>{quantity(value, column.unit)}</div>;
 }
 
-/** In the worse half of its scale. */
-function isLow(value: number, { low, high, direction }: Column): boolean {
-  if (low === null || high === null || direction === "none") return false;
-  const middle = (low + high) / 2;
-  return direction === "higher" ? value < middle : value > middle;
-}

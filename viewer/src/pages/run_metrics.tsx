@@ -76,12 +76,20 @@ function Figures({ card }: { card: MetricCard }) {
   const entries: [string, string][] = [["scored", card.n_scored === card.n_records ? count(card.n_scored) : `${count(card.n_scored)} of ${count(card.n_records)}`]];
   if (card.amount) entries.push(["p95", quantity(card.amount.p95, unit)], ["total", quantity(card.amount.total, unit)]);
   else if (card.unit === "score" || card.unit === "") {
-    if (card.share_from_half !== null) entries.push(["at 0.5 or above", percent(card.share_from_half)]);
+    if (card.share_low !== null && card.cut !== null) {
+      const share = card.direction === "lower" ? card.share_low : 1 - card.share_low;
+      entries.push([`${card.direction === "lower" ? "above" : "at or above"} ${cutWords(card.cut)}`, percent(share)]);
+    } else if (card.share_from_half !== null) entries.push(["at 0.5 or above", percent(card.share_from_half)]);
   } else entries.push(["median", quantity(card.p50, unit)], ["p95", quantity(card.p95, unit)]);
   if (card.pass_all !== null) entries.push([`pass^${card.n_repeats}`, score(card.pass_all)]);
   if (card.pass_any !== null) entries.push([`pass@${card.n_repeats}`, score(card.pass_any)]);
   if (card.within_case_sd !== null) entries.push(["sd within a case", score(card.within_case_sd)]);
   return <dl class="facts small">{entries.map(([name, text]) => <div key={name}><dt>{name}</dt><dd>{text}</dd></div>)}</dl>;
+}
+
+/** A threshold, or the lowest and the highest where they differ from case to case. */
+function cutWords([low, high]: [number, number]): string {
+  return high - low < 0.0005 ? String(Number(low.toPrecision(3))) : `${low.toFixed(2)}–${high.toFixed(2)}`;
 }
 
 function Labeled({ labeled }: { labeled: LabeledRate }) {

@@ -2,7 +2,7 @@
 import { place, setQuery } from "../address";
 import { IntervalBar, rangeOf } from "../components/charts";
 import { Failure, Waiting } from "../components/states";
-import { count, DIRECTIONS, quantity } from "../figures";
+import { count, counted, DIRECTIONS, quantity } from "../figures";
 import { useLoad } from "../loading";
 import { source, stamp } from "../source";
 import type { RunPage, SliceRow, SliceTable } from "../types";
@@ -44,7 +44,8 @@ export function Panels({ table }: { table: SliceTable }) {
   const groups = new Map<string, SliceRow[]>();
   for (const row of table.rows) {
     if (row.mean === null) continue;
-    const name = `${row.metric}\n${row.backend}`;
+    // Scores that are for information are means of their own: in one panel with the others each slice would stand twice.
+    const name = `${row.metric}\n${row.backend}\n${row.status}`;
     groups.set(name, [...(groups.get(name) ?? []), row]);
   }
   return (
@@ -60,7 +61,7 @@ function Panel({ rows }: { rows: SliceRow[] }) {
   const range = rangeOf(rows.flatMap((row) => [row.mean, row.low, row.high]), first.unit);
   return (
     <article class="card">
-      <h3>{first.metric} <span class="soft">{DIRECTIONS[first.direction].mark} {first.backend}</span></h3>
+      <h3>{first.metric} <span class="soft">{DIRECTIONS[first.direction].mark} {first.backend}{first.status === "informational" && ", informational"}</span></h3>
       <table class="slices">
         <caption class="sr">{first.metric} by slice</caption>
         <thead class="sr"><tr><th>slice</th><th>interval</th><th>mean</th><th>cases</th></tr></thead>
@@ -78,7 +79,7 @@ function Panel({ rows }: { rows: SliceRow[] }) {
           ))}
         </tbody>
       </table>
-      {rows.length > MOST_ROWS && <p class="soft small">and {rows.length - MOST_ROWS} more slices</p>}
+      {rows.length > MOST_ROWS && <p class="soft small">and {counted(rows.length - MOST_ROWS, "more slice")}</p>}
     </article>
   );
 }

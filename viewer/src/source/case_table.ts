@@ -28,6 +28,8 @@ interface Rows {
   values: Float64Array[];
   /** By column, one letter a row. */
   statuses: string[];
+  /** By column, the thresholds that scores name themselves; empty where none does. */
+  cuts: Float64Array[];
   n_labels: number[];
   repeats: ({ n: number; n_passed: number | null } | null)[];
 }
@@ -167,6 +169,8 @@ async function joined(parts: CaseColumns[], n_columns: number): Promise<Rows> {
     elapsed: numbers(parts.map((part) => part.elapsed_s)),
     values,
     statuses: Array.from({ length: n_columns }, (_, at) => parts.map((part) => part.statuses[at] ?? "-".repeat(part.position.length)).join("")),
+    cuts: Array.from({ length: n_columns }, (_, at) => (parts.some((part) => part.cuts[at]?.length)
+      ? numbers(parts.map((part) => (part.cuts[at]?.length ? part.cuts[at] : part.position.map(() => null)))) : new Float64Array())),
     n_labels: parts.flatMap((part) => part.n_labels),
     repeats: position.map(() => null),
   };
@@ -203,6 +207,7 @@ async function fold(records: Rows): Promise<Rows> {
     elapsed: Float64Array.from(all, (group) => meanOf(records.elapsed, group)),
     values,
     statuses: records.statuses.map((letters) => all.map((group) => foldedStatus(letters, group)).join("")),
+    cuts: records.cuts.map((column) => (column.length ? Float64Array.from(all, (group) => meanCut(column, group)) : column)),
     n_labels: all.map((group) => group.reduce((sum, at) => sum + (records.n_labels[at] ?? 0), 0)),
     repeats: all.map((group, at) => ({
       n: group.length,
@@ -221,6 +226,12 @@ function meanOf(values: ArrayLike<number>, group: number[]): number {
     n += 1;
   }
   return n === 0 ? NaN : sum / n;
+}
+
+/** Where the mean of repeats is cut: at the mean of their thresholds, as the server does it. */
+function meanCut(cuts: ArrayLike<number>, group: number[]): number {
+  const named = group.map((at) => cuts[at] ?? NaN);
+  return named.every(Number.isNaN) ? NaN : named.reduce((sum, cut) => sum + (Number.isNaN(cut) ? 0.5 : cut), 0) / named.length;
 }
 
 function foldedVerdict(letters: string[]): string {
@@ -246,6 +257,7 @@ function rowOf(rows: Rows, at: number): CaseRow {
     elapsed_s: known(rows.elapsed[at]),
     values: rows.values.map((column) => known(column[at])),
     statuses: rows.statuses.map((letters) => letters[at] ?? "-").join(""),
+    cuts: rows.cuts.map((column) => known(column[at])),
     n_labels: rows.n_labels[at] ?? 0,
     repeats: rows.repeats[at] ?? null,
   };

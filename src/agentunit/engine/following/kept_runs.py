@@ -12,6 +12,7 @@ from msgspec import structs
 import agentunit
 from agentunit.core.codec import encode_record
 from agentunit.core.results import Score, encode_json
+from agentunit.engine.cut_offs import number_keys
 from agentunit.engine.following.arrivals import Arrived
 from agentunit.engine.following.state import FollowState, Kept
 from agentunit.engine.scored_run import infos_as_data
@@ -54,7 +55,7 @@ class KeptRuns:
                 f"followed {day}", agentunit_version=version, settings=settings, run_id=run_id, created_at=now
             )
             self._store.set_status(run_id, "finished", finished_at=now)
-        amounts = {name: info.amount[0] for name, info in self._infos.items() if info.amount is not None}
+        numbers = number_keys(self._infos)
         lines, rows = [], []
         for each in scored:
             position = self._state.n_kept
@@ -65,7 +66,7 @@ class KeptRuns:
             if self._store.keeps_masked:
                 # Details quote what was scored.
                 scores = {name: self._masked(score) for name, score in scores.items()}
-            rows.extend(written_scores(run_id, position, 0, scores, amounts))
+            rows.extend(written_scores(run_id, position, 0, scores, numbers))
         self._store.add_lines(lines)
         self._store.add_written_scores(rows)
 

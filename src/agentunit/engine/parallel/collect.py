@@ -11,6 +11,7 @@ from agentunit.core.results import EVIDENCE_NOTE, CaseScores, InputError, Score,
 from agentunit.engine.aggregate import amount_of, reason_of, reason_text
 from agentunit.engine.case_fields import field_values, other_fields
 from agentunit.engine.columns import Block, MetricColumns, ReasonColumn, SliceColumns, SliceScores, ValueColumn
+from agentunit.engine.cut_offs import CutDegrees, own_threshold
 from agentunit.engine.slices import MOST_FIELDS
 from agentunit.engine.worst_cases import CASES_NAMED, WorstCases
 from agentunit.metrics.base import MetricInfo
@@ -20,13 +21,14 @@ _GIVEN_ID = "case-"
 
 
 class _Values:
-    __slots__ = ("amounts", "candidates", "elapsed_s", "n_unmeasured", "values", "worst")
+    __slots__ = ("amounts", "candidates", "cut", "elapsed_s", "n_unmeasured", "values", "worst")
 
     def __init__(self, info: MetricInfo) -> None:
         self.values = array("d")
         self.amounts = array("d")
         self.elapsed_s = 0.0
         self.n_unmeasured = 0
+        self.cut = CutDegrees(info) if info.mean_of else None
         self.worst = WorstCases(info)
         self.candidates: list[tuple[int, str, float]] = []
 
@@ -86,10 +88,11 @@ class _Metric:
         if self._amount is not None and (amount := amount_of(self._info, detail)) is not None:
             column.amounts.append(amount)
         worst = column.worst
-        badness = worst.sign * value
+        comparable = value if column.cut is None else column.cut.add(value, own_threshold(self._info, detail))
+        badness = worst.sign * comparable
         if badness > worst.best:
             if badness > worst.floor:
-                column.consider(place, case_id, value)
+                column.consider(place, case_id, comparable)
             else:
                 worst.n_below_best += 1
 
@@ -107,6 +110,8 @@ class _Metric:
                     each.worst.n_below_best,
                     each.candidates,
                     each.n_unmeasured,
+                    0 if each.cut is None else each.cut.n_low,
+                    None if each.cut is None else each.cut.span,
                 )
                 for (backend, status), each in self._values.items()
             ],
