@@ -63,7 +63,9 @@ from agentunit.traces.reading import read_records
     help="What true, yes, 1 or a high number means. Pass, good and correct always mean good.",
 )
 @click.option(
-    "--threshold", type=float, help="A score at least this good counts as good.  [default: 0.5, for scores of 0 to 1]"
+    "--threshold",
+    type=float,
+    help="A score at least this good counts as good.  [default: the score's own, otherwise 0.5, for scores of 0 to 1]",
 )
 @click.option(
     "--precision",
