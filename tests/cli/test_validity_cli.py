@@ -47,6 +47,15 @@ def test_a_labels_file_that_holds_the_texts(invoke):
     assert report["input_errors"] == []
 
 
+def test_too_few_labels_are_no_verdict(invoke):
+    rows = [answer_row(True, i < 4) for i in range(5)] + [answer_row(False, i < 2) for i in range(5)]
+    asked = ("--labels", write("few.csv", HEADER, *rows), "-m", "answer_correctness")
+    code, report = run_json(invoke, *asked)
+    assert [row["verdict"] for row in report["agreements"]] == ["too few labels to tell"]
+    assert code == 4
+    assert "The data cannot tell: 10 labels read" in invoke("validity", *asked).stdout
+
+
 def test_the_table_reads_well(invoke):
     result = invoke("validity", "--labels", write("mine.csv", HEADER, *KNOWN_ROWS), "-m", "answer_correctness,cost")
     assert result.exit_code == 0

@@ -113,7 +113,8 @@ def validity(
 
     Labels are true/false, yes/no, 1/0, pass/fail, good/bad, correct/incorrect, or numbers as grades. The verdict
     follows the 95 % interval, not the figure in its middle. Exit codes: 0 a verdict for some metric, 2 usage,
-    3 something could not be read (the rest still counts), 4 the labels cannot tell.
+    3 something could not be read (the rest still counts), 4 the labels cannot tell ("too few labels to tell" is no
+    verdict).
     """
     if threshold is not None and not isfinite(threshold):
         raise click.BadParameter(f"must be a finite number; received {threshold}", param_hint="--threshold")

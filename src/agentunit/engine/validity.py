@@ -39,6 +39,7 @@ DEFAULT_THRESHOLD = MIDDLE
 NEGLIGIBLE_SKILL = 0.1
 USEFUL_SKILL = 0.3
 STRONG_SKILL = 0.6
+_INCONCLUSIVE: tuple[Verdict, ...] = ("cannot tell", "too few labels to tell")
 _CHANCE = {"AUROC": 0.5, "Spearman": 0.0}
 
 
@@ -127,6 +128,11 @@ def measure_agreement(
     low, high = (interval.low, interval.high) if interval else (None, None)
     verdict = verdict_of(statistic, low, high)
     return Agreement(**known, n_good=n_good, value=value, low=low, high=high, verdict=verdict)
+
+
+def is_conclusive(agreements: Iterable[Agreement]) -> bool:
+    """Whether the labels say of any metric what it is worth; that they are too few says nothing of one."""
+    return any(each.verdict not in _INCONCLUSIVE for each in agreements)
 
 
 def verdict_of(statistic: str, low: float | None, high: float | None) -> Verdict:

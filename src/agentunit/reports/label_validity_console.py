@@ -11,6 +11,7 @@ from rich.text import Text
 
 from agentunit.engine.label_validity import CalibrationBin, RaterAgreement, ScorerValidity, ThresholdChoice
 from agentunit.engine.second_look import SecondLook
+from agentunit.engine.validity import is_conclusive
 from agentunit.metrics.base import MetricInfo
 from agentunit.reports.console import plain_table, print_line, print_next
 from agentunit.reports.figures import DIRECTION_MARK, counted, describe_cut
@@ -34,7 +35,7 @@ class RunValidity(Struct):
     @property
     def is_conclusive(self) -> bool:
         """Whether the labels say something about any metric."""
-        return any(each.agreement.verdict != "cannot tell" for each in self.scorers)
+        return is_conclusive(each.agreement for each in self.scorers)
 
 
 def print_run_validity(report: RunValidity, infos: Mapping[str, MetricInfo], console: Console) -> None:

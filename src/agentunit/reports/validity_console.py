@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from agentunit.core.results import InputError, Unscored
-from agentunit.engine.validity import Agreement, LabelJoin
+from agentunit.engine.validity import Agreement, LabelJoin, is_conclusive
 from agentunit.metrics.base import MetricInfo
 from agentunit.reports.console import print_line
 from agentunit.reports.figures import DIRECTION_MARK, counted, describe_cut
@@ -35,7 +35,7 @@ class ValidityReport(Struct):
     @property
     def is_conclusive(self) -> bool:
         """Whether the labels say something about any metric."""
-        return any(row.verdict != "cannot tell" for row in self.agreements)
+        return is_conclusive(self.agreements)
 
 
 def print_validity(report: ValidityReport, infos: Mapping[str, MetricInfo], console: Console) -> None:
@@ -58,7 +58,8 @@ def print_validity(report: ValidityReport, infos: Mapping[str, MetricInfo], cons
     if not report.is_conclusive:
         labels_read = counted(report.n_labels, "label")
         console.print(
-            f"\nThe data cannot tell: {labels_read} read, no metric could be judged by them.", highlight=False
+            f"\nThe data cannot tell: {labels_read} read, no metric could be judged by them. More labels may tell.",
+            highlight=False,
         )
     else:
         first = report.agreements[0].metric
