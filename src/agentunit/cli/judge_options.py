@@ -23,7 +23,8 @@ _METRIC_OPTIONS = (
     click.option(
         "--backend",
         metavar="NAME",
-        help="What scores the quality metrics: auto, lexical, judge, ragas, local, local-gpu ('agentunit doctor').",
+        help="What scores the quality metrics: auto, lexical, judge, ragas, local, local-large, local-gpu, "
+        "local-large-gpu ('agentunit doctor').",
     ),
     click.option(
         "--param",
