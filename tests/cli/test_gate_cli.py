@@ -328,7 +328,8 @@ def test_help_says_what_the_exit_codes_mean(command):
     ("arguments", "sentence"),
     [
         ((gate, "last", "-g", "tool_sucess >= 0.8"), "has no scores of 'tool_sucess'; did you mean 'tool_success'?"),
-        ((gate, "last", "-g", "cost <= 1"), "has no scores of 'cost'; it has tool_success"),
+        ((gate, "last", "-g", "cost <= 1"), "has no scores of 'cost'; it has tool_success: 'agentunit score 20"),
+        ((gate, "last", "-g", "cost <= 1"), " --metrics cost' adds them"),
         ((gate, "last", "-g", "tool_success[trac] >= 0.8"), "was not scored by 'trac'; did you mean 'trace'?"),
         (
             (gate, "last", "--baseline", "last", "-m", "tool_sucess"),

@@ -255,6 +255,16 @@ def test_informational_scores_count_only_when_named():
     assert (named.metrics[0].gated, exit_code(named)) == (True, 1)
 
 
+def test_where_some_scores_are_informational_the_others_are_compared():
+    new, old = (run_of({"faithfulness": values}, backend="local") for values in ([0.0] * 60, [1.0] * 60))
+    for run in (new, old):
+        run.metrics["faithfulness"][0].status = "informational"
+    comparison = compare_runs(new, old)
+    [only] = comparison.metrics
+    assert (only.n_pairs, only.gated, only.verdict, exit_code(comparison)) == (59, True, "regression", 1)
+    assert comparison.note == "informational scores beside others are left out: faithfulness (1 in the baseline, 1 now)"
+
+
 def test_a_metric_without_a_direction_is_shown_only():
     comparison, only = compared([0.0] * 60, [1.0] * 60, metric="mine")
     assert (only.verdict, only.gated, exit_code(comparison)) == ("shown only", False, 4)

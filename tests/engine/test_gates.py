@@ -240,7 +240,7 @@ def test_a_quantile_has_an_interval_of_ranks():
 def test_a_metric_that_is_not_there():
     judged = judge("faithfullness >= 0", {"faithfulness": [1.0]})
     assert judged.verdict == "error"
-    assert judged.reason == "the run has no metric faithfullness: did you mean faithfulness?"
+    assert judged.reason == "the run has no metric faithfullness: did you mean 'faithfulness'?"
     assert "it has no scores" in judge("x >= 0", {}).reason
 
 
@@ -316,12 +316,56 @@ def test_informational_scores_carry_their_trust():
     assert judge("m >= 0.8", {"m": [1.0]}).note is None
 
 
-def test_a_gate_says_how_many_scores_are_of_text_that_was_not_measured():
-    cases = [{"value": 1.0, "backend": "local"}] * 4 + [{"value": 1.0, "status": "informational", "backend": "local"}]
-    judged = judge("faithfulness >= 0.8", {"faithfulness": cases})
-    assert judged.verdict == "cannot tell"
-    assert judged.note == "informational: 1 of 5 scores are of text that local was not measured on"
-    assert judge("faithfulness[local] >= 0.8", {"faithfulness": cases}).verdict == "pass"
+WHY = "the text is in 'de'"
+LOCAL = {"value": 1.0, "backend": "local"}
+GERMAN = {"value": 0.0, "status": "informational", "backend": "local", "reason": WHY}
+
+
+def test_where_some_scores_are_informational_the_others_decide():
+    judged = judge("faithfulness >= 0.9", {"faithfulness": [LOCAL] * 9 + [GERMAN]})
+    assert (judged.verdict, judged.value, judged.n_scored, judged.n_expected) == ("pass", 1.0, 9, 10)
+    assert judged.note == f"1 of 10 scores is informational and left out: {WHY}"
+    named = judge("faithfulness[local] >= 0.9", {"faithfulness": [LOCAL] * 9 + [GERMAN]})
+    assert (named.verdict, named.value, named.n_scored) == ("pass", 0.9, 10)
+    assert named.note == f"1 of 10 scores that count is informational: {WHY}"
+    # Of a run that was kept without the reason.
+    old = judge("faithfulness >= 0.9", {"faithfulness": [LOCAL] * 9 + [{**GERMAN, "reason": None}]})
+    assert old.note.endswith(": text that local was not measured on")
+
+
+def test_an_informational_score_counts_as_not_scored():
+    cases = {"faithfulness": [LOCAL] * 6 + [GERMAN] * 2 + [None] * 2}
+    judged = judge("faithfulness >= 0.9", cases)
+    assert (judged.verdict, judged.coverage) == ("fail", 0.6)
+    assert judged.reason.startswith(
+        "only 6 of 10 records scored, 2 more are informational, and 80% are needed; mean 1 "
+    )
+    assert "faithfulness >= 0.9 coverage 0.6'" in judged.reason
+    assert "do not decide" not in judged.reason
+    tries = judge("faithfulness pass^2 >= 0.9", {"faithfulness": [[LOCAL, LOCAL]] * 4 + [[GERMAN, GERMAN]]})
+    assert (tries.verdict, tries.value, tries.n_scored, tries.n_expected) == ("pass", 1.0, 4, 5)
+
+
+def test_ordinary_scores_decide_beside_informational_ones_of_another_backend():
+    cases = [LOCAL] * 9 + [{"value": 0.0, "status": "informational", "backend": "lexical"}]
+    judged = judge("faithfulness >= 0.9", {"faithfulness": cases})
+    assert (judged.verdict, judged.backend, judged.n_expected) == ("pass", "local", 10)
+    assert judged.note.startswith("1 of 10 scores is informational and left out: by lexical, weak, AUROC 0.50")
+
+
+def test_where_all_are_informational_a_gate_cannot_tell_and_says_why():
+    judged = judge("faithfulness >= 0.9", {"faithfulness": [GERMAN] * 9 + [None]})
+    assert (judged.verdict, judged.n_scored, judged.note) == ("cannot tell", 9, f"informational: {WHY}")
+    assert judged.reason == (
+        "mean 0 misses >= 0.9, but informational scores do not decide unless the gate names the backend: "
+        "faithfulness[local] >= 0.9"
+    )
+    # Too few are too few, whatever they are worth.
+    short = judge("faithfulness >= 0.9", {"faithfulness": [GERMAN] * 6 + [None] * 4})
+    assert (short.verdict, short.reason) == (
+        "fail",
+        "only 6 of 10 records scored, 80% are needed; mean 0 misses >= 0.9",
+    )
 
 
 @pytest.mark.parametrize(("value", "would_be"), [(1.0, "meets"), (0.0, "misses")])
@@ -339,7 +383,7 @@ def test_a_gate_on_informational_scores_does_not_decide_unless_it_names_the_back
     assert " --backend local (or name" in alone
     # Another package's informational scores: only naming them helps.
     cases = [{"value": value, "status": "informational", "backend": "coin"}] * 5
-    assert "informational scores do not decide (or name" in judge("m >= 0.8", {"m": cases}).reason
+    assert "do not decide unless the gate names the backend: m[coin] >= 0.8" in judge("m >= 0.8", {"m": cases}).reason
 
 
 # pass^k

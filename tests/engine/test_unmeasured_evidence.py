@@ -1,4 +1,4 @@
-"""Trust beside scores whose evidence was tool results: the shipped figures were measured with given context only."""
+"""Trust beside scores that the shipped figures say nothing about: evidence of tool results, or informational ones."""
 
 from __future__ import annotations
 
@@ -32,20 +32,28 @@ def score_of(on_tools: bool, backend: str = "local") -> Score:
 
 
 def streamed(scores: list[Score]) -> MetricSummary:
+    return streamed_rows(scores)[0]
+
+
+def streamed_rows(scores: list[Score]) -> list[MetricSummary]:
     aggregate = MetricAggregate("faithfulness", INFO)
     for number, score in enumerate(scores):
         aggregate.add(f"q{number}", score)
-    return aggregate.rows()[0]
+    return aggregate.rows()
 
 
 def by_workers(scores: list[Score]) -> MetricSummary:
+    return worker_rows(scores)[0]
+
+
+def worker_rows(scores: list[Score]) -> list[MetricSummary]:
     collector = Collector([INFO], 0, by=None, with_lines=False, with_ids=False)
     for number, score in enumerate(scores):
         collector.add(CaseScores(f"q{number}", number, {"faithfulness": score}), f"q{number}", {})
     block = collector.block([], 0, 0)[0]
     aggregate = MetricAggregate("faithfulness", INFO)
     aggregate.add_block(block.metrics[0], block.n_records, lambda _, own_id: own_id)
-    return aggregate.rows()[0]
+    return aggregate.rows()
 
 
 def stored(store: Store, scores: list[Score], repeats: int = 1) -> str:
@@ -94,6 +102,54 @@ def test_a_mixed_run_says_for_how_many_scores(store, tmp_path):
 def test_context_keeps_the_figure_and_other_backends_what_they_say(store, tmp_path):
     assert all("unmeasured" not in each for each in every_path(store, [score_of(False)] * 4, tmp_path).values())
     assert streamed([score_of(True, "judge")]).trust == "unmeasured"
+
+
+WHY = "the text is in 'de'"
+
+
+def german() -> Score:
+    # With evidence that was not measured either: the first reason is enough.
+    detail = {"informational": WHY, "evidence_note": NOT_MEASURED}
+    return Score(MetricResult("faithfulness", 0.25, detail), "informational", "local", INFO.version, 0.0)
+
+
+def test_a_row_of_informational_scores_says_why_wherever_they_are_added_up(store, tmp_path):
+    scores = [score_of(False)] * 3 + [german()]
+    run_id = stored(store, scores)
+    export_run(store, run_id, tmp_path / "run.json")
+    write_parquet(open_run(run_id, store), tmp_path / "run.parquet")
+    runs = [
+        run_from_store(store, run_id),
+        run_from_file(tmp_path / "run.json"),
+        run_from_file(tmp_path / "run.parquet"),
+        run_from_store(store, stored(store, scores, repeats=2)),
+    ]
+    found = [run.summary().metrics for run in runs] + [streamed_rows(scores), worker_rows(scores)]
+    for ordinary, informational in found:
+        assert (ordinary.status, ordinary.informational) == ("ok", None)
+        assert (informational.status, informational.informational) == ("informational", WHY)
+        assert (informational.trust, informational.n_unmeasured) == ("unmeasured", 0)
+
+
+def test_a_gate_and_every_report_show_one_number_and_why_a_score_is_left_out(store, tmp_path):
+    run_id = stored(store, [score_of(False)] * 9 + [german()])
+    said = f"1 of 10 scores is informational and left out: {WHY}"
+    gate = ["-g", "faithfulness >= 0.5"]
+    shown = CliRunner().invoke(cli, ["gate", run_id, *gate], catch_exceptions=False)
+    assert shown.exit_code == 0
+    assert said in " ".join(shown.output.split())
+    CliRunner().invoke(cli, ["export", run_id, "--to", "run.md", *gate], catch_exceptions=False)
+    rows = [line for line in (tmp_path / "run.md").read_text().splitlines() if line.startswith("| `faithfulness`")]
+    assert ["met" in row for row in rows] == [True, False]
+    assert ["0.50 [0.50, 0.50]" in row for row in rows] == [True, False]
+    legend = f"1 of 10 scores of faithfulness by local is informational: {WHY}; gates leave it out"
+    assert legend in (tmp_path / "run.md").read_text()
+    named = ["-g", "faithfulness[local] >= 0.4"]
+    CliRunner().invoke(cli, ["export", run_id, "--to", "named.md", *named], catch_exceptions=False)
+    [row, _] = [
+        line for line in (tmp_path / "named.md").read_text().splitlines() if line.startswith("| `faithfulness`")
+    ]
+    assert "met (0.47 of 10 scores)" in row
 
 
 def test_gates_and_reports_say_it(store, tmp_path):

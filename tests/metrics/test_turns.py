@@ -67,6 +67,7 @@ class Noting:
 
     def __init__(self) -> None:
         self.asked: list[QualityQuestion] = []
+        self.notes: dict[str, dict[str, str]] = {}
 
     def judge(self, measure: str, questions: Any) -> list[Verdict]:
         self.asked += questions
@@ -74,7 +75,7 @@ class Noting:
         return [
             Verdict(None, {"reason": "down", "error": {}, "judge": spent})
             if each.answer == "fails"
-            else Verdict(0.25 if "lie" in each.answer else 0.75, {"judge": spent})
+            else Verdict(0.25 if "lie" in each.answer else 0.75, {"judge": spent, **self.notes.get(each.answer, {})})
             for each in questions
         ]
 
@@ -97,6 +98,13 @@ def test_an_answer_may_rest_on_what_the_agent_saw_in_earlier_turns(noting: Notin
     assert made.value == 0.5
     assert made.result.detail["judge"]["calls"] == 2
     assert made.result.detail["judge"]["cost_usd"] == 1.0
+
+
+def test_one_informational_turn_makes_the_score_of_the_case_informational(noting: Noting) -> None:
+    noting.notes = {"a truth": {"informational": "the text is in 'de'"}}
+    (case,) = score([({"id": "c", "turns": ["A?", "B?"]}, TRACE, "a lie")], [FaithfulnessMetric("judge")])
+    made = case.scores["faithfulness"]
+    assert (made.status, made.result.detail["informational"]) == ("informational", "the text is in 'de'")
 
 
 def test_retrieval_is_judged_by_what_the_turn_itself_retrieved(noting: Noting) -> None:

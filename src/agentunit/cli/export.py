@@ -166,7 +166,7 @@ def _decide(
 ) -> None:
     """Decide about a run by its gates and against a baseline, and cut its scores into slices if asked."""
     run = reported.run
-    gates = gates_for(run, expressions)
+    gates = gates_for(run, expressions, reported.path)
     coverage = stored_min_coverage(run.header.settings)
     comparison = None
     if baseline is not None:

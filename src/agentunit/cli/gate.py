@@ -20,6 +20,7 @@ from agentunit.reports.decision_console import print_verdict
 from agentunit.reports.json_report import decision_as_data
 from agentunit.reports.printable import printable_json
 from agentunit.reports.reported_run import Mask
+from agentunit.traces.remote import is_file
 
 
 @click.command()
@@ -82,9 +83,13 @@ def gate(
     agentunit gate scores.parquet --gate "faithfulness >= 0.8"
     agentunit gate exports/ --gate "tool_success >= 0.9"
 
+    Where some scores of a metric are informational (agentunit score marks them with i), the others decide, and
+    coverage counts the others only. METRIC[backend] counts all scores of that backend.
+
     Exit codes: 1 a gate failed or a metric got worse, 2 a gate names what the run does not have, 3 errors beyond the
-    allowance (or a gate the run cannot answer), 4 the data cannot tell whether it is worse than the baseline
-    (--unsure turns it into 0 or 1); the first that applies.
+    allowance (or a gate the run cannot answer), 4 the data cannot tell: a gate that names no backend has only
+    informational scores or those of several backends, a labeled rate has too few labels, or it is not shown whether
+    the run is worse than the baseline (--unsure turns 4 into 0 or 1); the first that applies.
     """
     if baseline is None and (
         without := [flag for flag, given in (("--metrics", names), ("--on", on), ("--margin", margins)) if given]
@@ -95,7 +100,7 @@ def gate(
         )
     reference = run_or_traces(reference, store_path, expressions)
     run = load_run(reference, store_path)
-    gates = gates_for(run, expressions)
+    gates = gates_for(run, expressions, reference if is_file(reference) else None)
     if not gates and baseline is None:
         raise click.UsageError(f"run {run.header.label} has no gates: give some with --gate, or a --baseline")
     if min_coverage is None:
@@ -121,13 +126,16 @@ def gate(
         raise click.exceptions.Exit(decision.exit_code)
 
 
-def gates_for(run: ScoredRun, expressions: Sequence[str]) -> list[Gate]:
-    """The gates of a command line, or without any those stored with the run; a wrong one is a usage error."""
+def gates_for(run: ScoredRun, expressions: Sequence[str], path: str | None = None) -> list[Gate]:
+    """The gates of a command line, or without any those stored with the run; a wrong one is a usage error.
+
+    ``path`` is the file that the run was read from, if it was.
+    """
     stored = run.header.settings.get("gates")
     try:
         if expressions or not isinstance(stored, (list, tuple)):
             named = [parse_gate(each) for each in expressions]
-            refuse_slips(run, named)
+            refuse_slips(run, named, path)
             return named
         return [parse_gate(each) for each in stored]
     except GateError as error:

@@ -452,7 +452,10 @@ def _print(
         steps.append(show_command(files[0], worst))
     elif summary.n_cases and not out:
         steps.append("agentunit score … --out scores.jsonl keeps every case's scores")
-    if informational := [row.metric for row in summary.metrics if row.status == "informational"]:
+    # Where only some scores are, the line under the table says why.
+    if informational := [
+        row.metric for row in summary.metrics if row.status == "informational" and not row.informational
+    ]:
         steps.append(f"agentunit metrics {informational[0]} explains why it is only informational")
     infos = {metric.name: describe(metric) for metric in metrics}
     print_run(summary, infos, Terminal(stderr=out == STDIN), next_steps=steps, shared_ids=shared_ids)

@@ -13,6 +13,8 @@ from msgspec import Struct
 
 Status = Literal["ok", "informational", "not_applicable", "error"]
 """``ok`` may be gated; ``informational`` is shown but gated only when named; the other two carry no value."""
+INFORMATIONAL_NOTE = "informational"
+"""The key of a detail that says why this score alone is informational, and not all of its backend."""
 EVIDENCE_NOTE = "evidence_note"
 """The key of a detail that says that the score rests on evidence with which its worth was not measured."""
 
@@ -187,7 +189,8 @@ class MetricSummary(Struct, omit_defaults=False):
     of their threshold, and ``cut`` the lowest and the highest of these thresholds: each score's own, 0.5 where it names
     none. ``labeled`` is there when people labeled cases of the run for this metric,
     ``panel`` when several judges were asked. ``n_unmeasured`` of the ``n_scored`` rest on evidence (results of tool
-    calls) with which ``trust`` was not measured.
+    calls) with which ``trust`` was not measured. ``informational`` says why these scores are, where it is not because
+    of their backend.
     """
 
     metric: str
@@ -225,6 +228,7 @@ class MetricSummary(Struct, omit_defaults=False):
     n_unmeasured: int = 0
     share_low: float | None = None
     cut: tuple[float, float] | None = None
+    informational: str | None = None
 
 
 class Unscored(Struct):

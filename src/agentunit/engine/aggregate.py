@@ -11,7 +11,16 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from agentunit.core.judged import Judged, judged_of
-from agentunit.core.results import EVIDENCE_NOTE, AmountSummary, JudgeSpread, MetricSummary, Score, Status, Unscored
+from agentunit.core.results import (
+    EVIDENCE_NOTE,
+    INFORMATIONAL_NOTE,
+    AmountSummary,
+    JudgeSpread,
+    MetricSummary,
+    Score,
+    Status,
+    Unscored,
+)
 from agentunit.engine.columns import numbers_of
 from agentunit.engine.cut_offs import MIDDLE, CutDegrees, mean_threshold, own_threshold, usable_threshold
 from agentunit.engine.judging import JudgeTally
@@ -20,7 +29,8 @@ from agentunit.engine.worst_cases import CASES_NAMED, WorstCases
 from agentunit.formulas.repeats import JudgeVariance, between_within_variance
 from agentunit.formulas.running import ClusterTotals, RunningStatistics
 from agentunit.metrics.base import MetricInfo
-from agentunit.metrics.trust import describe_trust
+from agentunit.metrics.evidence import NOT_MEASURED
+from agentunit.metrics.trust import describe_trust, why_informational
 
 if TYPE_CHECKING:
     from agentunit.engine.columns import MetricColumns, ReasonColumn
@@ -39,6 +49,7 @@ class _Backend:
         "clusters",
         "cut",
         "elapsed_s",
+        "informational",
         "judge",
         "last",
         "n_from_half",
@@ -63,6 +74,7 @@ class _Backend:
         self.elapsed_s = 0.0
         self.n_scored = 0
         self.n_unmeasured = 0
+        self.informational: Counter[str] = Counter()
         self.n_from_half = 0
         self.last: float | None = None
 
@@ -71,6 +83,19 @@ class _Backend:
         if self.clusters is None:
             self.clusters = ClusterTotals()
         self.clusters.add(cluster, value)
+
+    def add_note(self, reason: str | None) -> None:
+        """Count what a row says of a score: that its evidence was not measured, or why it is informational."""
+        if reason == NOT_MEASURED:
+            self.n_unmeasured += 1
+        elif reason:
+            self.add_informational({reason: 1})
+
+    def add_informational(self, reasons: Mapping[str, int]) -> None:
+        """Count why scores are informational."""
+        for reason, n in reasons.items():
+            if reason in self.informational or len(self.informational) < _MOST_REASONS:
+                self.informational[reason] += n
 
 
 class MetricAggregate:
@@ -111,7 +136,9 @@ class MetricAggregate:
                 backend.amounts.add(amount)
         if backend is not None:
             backend.elapsed_s += score.elapsed
-            if EVIDENCE_NOTE in detail:
+            if INFORMATIONAL_NOTE in detail:
+                backend.add_informational({str(detail[INFORMATIONAL_NOTE]): 1})
+            elif EVIDENCE_NOTE in detail:
                 backend.n_unmeasured += 1
 
     def add_rows(
@@ -131,7 +158,7 @@ class MetricAggregate:
                 row.case_id, row.value, row.status, row.backend, row.reason, row.judged, row.amount
             )
             if backend is not None and row.value is not None:
-                backend.n_unmeasured += row.reason is not None
+                backend.add_note(row.reason)
                 if clusters is not None:
                     backend.add_to_cluster(clusters(row.position), row.value)
 
@@ -173,7 +200,8 @@ class MetricAggregate:
             comparable = backend.cut.add_all(values, thresholds)
         backend.last = values[-1]
         backend.n_scored += len(values)
-        backend.n_unmeasured += sum(number in columns.reasons for number in numbers) if columns.reasons else 0
+        for number in numbers if columns.reasons else ():
+            backend.add_note(columns.reasons.get(number))
         for number in numbers if columns.judged else ():
             judged, value = columns.judged.get(number), columns.values[number]
             if judged is not None and value is not None:
@@ -198,6 +226,7 @@ class MetricAggregate:
             backend.last = values[-1]
             backend.n_scored += len(values)
             backend.n_unmeasured += each.n_unmeasured
+            backend.add_informational(each.informational)
             backend.elapsed_s += each.elapsed_s
             if backend.amounts is not None:
                 backend.amounts.extend(numbers_of(each.amounts))
@@ -281,7 +310,6 @@ class MetricAggregate:
     def _add_repeats(self, rows: Sequence[ScoreRow], cluster: int | None) -> None:
         values: dict[tuple[str, Status], list[float]] = {}
         numbers: dict[tuple[str, Status], list[float | None]] = {}
-        n_unmeasured: Counter[tuple[str, Status]] = Counter()
         said: dict[tuple[str, Status], list[tuple[float, ...]]] = {}
         without_value: set[tuple[Status, str]] = set()
         for row in rows:
@@ -292,7 +320,7 @@ class MetricAggregate:
                 self._add_unscored(row.case_id, row.status, row.reason, without_value)
             else:
                 values.setdefault((row.backend, row.status), []).append(row.value)
-                n_unmeasured[row.backend, row.status] += row.reason is not None
+                self._backend(row.backend, row.status).add_note(row.reason)
                 if row.judged is not None:
                     said.setdefault((row.backend, row.status), []).append(_said(row.judged, row.value))
                 numbers.setdefault((row.backend, row.status), []).append(row.amount)
@@ -307,7 +335,6 @@ class MetricAggregate:
             for value in repeats:
                 backend.records.add(value)
             backend.n_scored += len(repeats)
-            backend.n_unmeasured += n_unmeasured[key]
             if len(repeats) > 1:
                 backend.repeated.append(repeats)
             if key in said:
@@ -376,6 +403,9 @@ class MetricAggregate:
         if is_last and repeats:
             # A balance differs from case to case because it is spent: that says nothing about how steady a case is.
             repeats = {"n_repeats": repeats["n_repeats"]}
+        informational = None
+        if status == "informational":
+            informational = why_informational(self.info, backend, scored.informational)
         return MetricSummary(
             metric=self.name,
             backend=backend,
@@ -393,7 +423,13 @@ class MetricAggregate:
             maximum=records.maximum,
             total=records.total,
             exact_quantiles=records.exact,
-            trust=describe_trust(self.info, backend, n_scored=scored.n_scored, n_unmeasured=scored.n_unmeasured),
+            trust=describe_trust(
+                self.info,
+                backend,
+                n_scored=scored.n_scored,
+                n_unmeasured=scored.n_unmeasured,
+                is_other_text=informational is not None,
+            ),
             n_unmeasured=scored.n_unmeasured,
             worst_cases=scored.worst.case_ids(),
             n_below_best=scored.worst.n_below_best,
@@ -407,6 +443,7 @@ class MetricAggregate:
             share_low=scored.cut.n_low / statistics.n if scored.cut is not None and not is_last else None,
             cut=scored.cut.span if scored.cut is not None and not is_last else None,
             panel=self.judging.panel(),
+            informational=informational,
         )
 
     def _amount(self, amounts: RunningStatistics | None, *, clustered: bool) -> AmountSummary | None:

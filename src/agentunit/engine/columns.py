@@ -17,7 +17,8 @@ class ValueColumn(Struct, array_like=True):
     """The values of one metric by one backend, in order, as bytes of doubles; with the cases that may be the worst.
 
     A case is named by its place among the records, and by its own id, which may be empty. ``n_low`` and ``cut`` are of
-    degrees: how many are low, and the lowest and highest of their thresholds.
+    degrees: how many are low, and the lowest and highest of their thresholds. ``informational`` counts the reasons why
+    scores are.
     """
 
     backend: str
@@ -30,6 +31,7 @@ class ValueColumn(Struct, array_like=True):
     n_unmeasured: int = 0
     n_low: int = 0
     cut: tuple[float, float] | None = None
+    informational: dict[str, int] = {}
 
 
 class ReasonColumn(Struct, array_like=True):

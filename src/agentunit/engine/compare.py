@@ -146,6 +146,7 @@ def compare_runs(
                 *([not_compared] if not_compared else []),
                 *_clusters_note(candidate, baseline, shared, clusters),
                 *_repeats_note(found),
+                *_left_out_note(found),
             ]
         )
         or None,
@@ -254,6 +255,18 @@ def _repeats_note(found: Sequence[Measured]) -> Iterable[str]:
     if n_unequal := max((each.n_unequal for each in found), default=0):
         cases = "1 case has" if n_unequal == 1 else f"{n_unequal:,} cases have"
         yield f"{cases} more repeats in one of the runs: as many were tested as both have, the first ones"
+
+
+def _left_out_note(found: Sequence[Measured]) -> Iterable[str]:
+    """That informational scores beside others are not compared."""
+    counts = {
+        each.comparison.metric: (each.old.n_left_out, each.new.n_left_out)
+        for each in found
+        if each.old is not None and each.new is not None and (each.old.n_left_out or each.new.n_left_out)
+    }
+    if counts:
+        parts = (f"{name} ({before:,} in the baseline, {after:,} now)" for name, (before, after) in counts.items())
+        yield f"informational scores beside others are left out: {', '.join(parts)}"
 
 
 def _note(info: MetricInfo, backend: str, informational: bool) -> str | None:

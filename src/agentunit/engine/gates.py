@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from math import floor, fsum, inf
 from typing import Literal
 
@@ -16,13 +15,14 @@ from agentunit.engine.gate_expressions import LABELED, Gate, GateError, nearest_
 from agentunit.engine.known_failures import counted_part
 from agentunit.engine.labeled_rates import labeled_sample, labeled_summary
 from agentunit.engine.margins import are_shares, possible_range
-from agentunit.engine.scored_run import Clusters, ScoredRun, SequentialAnswer, sequential_answers
+from agentunit.engine.scored_run import Clusters, ScoredRun, SequentialAnswer, installed_metric, sequential_answers
 from agentunit.engine.unfinished import HOW_TO_GO_ON, is_unfinished, planned_cases, what_is_missing
 from agentunit.formulas.repeats import pass_at_k, pass_hat_k
 from agentunit.formulas.running import ClusterTotals
 from agentunit.formulas.statistics import Interval, mean_interval, quantile, wilson_interval
 from agentunit.metrics.base import MetricInfo
-from agentunit.metrics.trust import describe_trust, unmeasured_note
+from agentunit.metrics.evidence import NOT_MEASURED
+from agentunit.metrics.trust import describe_trust, unmeasured_note, why_informational
 from agentunit.store.runs import ScoreRow
 
 DEFAULT_MIN_COVERAGE = 0.8
@@ -36,8 +36,8 @@ Verdict = Literal["pass", "fail", "error", "cannot tell"]
 @dataclass(frozen=True)
 class GateVerdict:
     """What became of a gate: "error" means that the run cannot answer it, "cannot tell" that its scores are no ground
-    to decide by: they are informational, or of several backends, and the gate names none, or the evidence of a run
-    until decided leaves it open.
+    to decide by: all are informational, or they are of several backends, and the gate names none, or the evidence of a
+    run until decided leaves it open.
 
     ``value`` is the number compared (for all and any: the share of values that meet the condition), ``low`` and
     ``high`` its 95 % interval where there is one. ``near`` says that the interval holds the threshold: another run
@@ -72,8 +72,9 @@ def evaluate_gates(
     """The verdict on each gate. A metric that is not there, or scored on too few records, never passes.
 
     Coverage counts every record the run has or was planned to have; for ``METRIC[backend]`` those that another
-    backend scored are left out, so that a record without a score counts against each of them. Cases that are known to
-    fail count in neither.
+    backend scored are left out, so that a record without a score counts against each of them. Where a gate names no
+    backend and some scores are informational, the others decide, and a record with an informational score counts as
+    not scored. Cases that are known to fail count in neither.
     """
     if not 0.0 <= min_coverage <= 1.0:
         raise ValueError(f"evaluate_gates: min_coverage must be from 0 to 1; received {min_coverage!r}")
@@ -94,25 +95,35 @@ def _with_evidence(verdict: GateVerdict, shown: SequentialAnswer | None) -> Gate
     return replace(verdict, reason=reason)
 
 
-def refuse_slips(run: ScoredRun, gates: Iterable[Gate]) -> None:
+def refuse_slips(run: ScoredRun, gates: Iterable[Gate], path: str | None = None) -> None:
     """Raise at the first gate with a metric or backend that the run does not have, or a threshold that no value has.
 
     A slip is not a verdict. A run that was stopped before anything was scored has no names yet: its gates are errors.
+    ``path`` is the exported file that the run was read from, if it was.
     """
     if is_unfinished(run) and not run.metrics:
         return
     for gate in gates:
         rows = run.rows_of(gate.metric)
         if rows is None:
-            known = nearest_name(gate.metric, run.metrics)
-            if not run.metrics:
-                known = f"it has no scores at all: 'agentunit score {run.header.id} --metrics {gate.metric}'"
-            raise GateError(f"gate {str(gate)!r}: run {run.header.label} has no scores of {gate.metric!r}; {known}")
+            missing = f"run {run.header.label} has no scores of {gate.metric!r}"
+            raise GateError(f"gate {str(gate)!r}: {missing}; {_instead_of(gate, run, path)}")
         backends = dict.fromkeys(row.backend for row in rows)
         if gate.backend is not None and gate.backend not in backends:
             known = nearest_name(gate.backend, backends)
             raise GateError(f"gate {str(gate)!r}: {gate.metric} was not scored by {gate.backend!r}; {known}")
         refuse_impossible(gate, run.info(gate.metric))
+
+
+def _instead_of(gate: Gate, run: ScoredRun, path: str | None = None) -> str:
+    """What to do where a run has no scores of the metric of a gate: score it, or write the name that was meant."""
+    if run.metrics and installed_metric(gate.metric) is None:
+        return nearest_name(gate.metric, run.metrics)
+    has = f"it has {', '.join(run.metrics)}" if run.metrics else "it has no scores at all"
+    # The records of a score table are not there to be scored.
+    can_score = run.read_records is not None or not run.metrics
+    kept = "" if path is None else f"agentunit import {path} && "
+    return f"{has}: '{kept}agentunit score {run.header.id} --metrics {gate.metric}' adds them" if can_score else has
 
 
 def refuse_impossible(gate: Gate, info: MetricInfo) -> None:
@@ -173,10 +184,13 @@ def _evaluated(run: ScoredRun, gate: Gate, min_coverage: float) -> GateVerdict:
     n_expected = max(run.n_records, run.header.n_planned or 0)
     nothing = GateVerdict(gate, "fail", "", n_expected=n_expected)
     if rows is None:
-        near = get_close_matches(gate.metric, run.metrics, n=1, cutoff=0.6)
-        known = f"did you mean {near[0]}?" if near else f"it has {', '.join(run.metrics)}"
-        known = known if run.metrics else f"it {what_is_missing(run)}; {HOW_TO_GO_ON}"
+        is_stopped = not run.metrics and is_unfinished(run)
+        known = f"it {what_is_missing(run)}; {HOW_TO_GO_ON}" if is_stopped else _instead_of(gate, run)
         return replace(nothing, verdict="error", reason=f"the run has no metric {gate.metric}: {known}")
+    # Labels decide whatever the scores are worth.
+    left_out = _informational_beside_others(rows) if gate.backend is None and gate.aggregate != LABELED else []
+    if left_out:
+        rows = [structs.replace(row, value=None) if row.status == "informational" else row for row in rows]
     counts = Counter(row.backend for row in rows if row.value is not None)
     if not counts:
         return replace(nothing, reason=f"no value in {_records(len(rows))}: {_main_reason(rows)}")
@@ -201,15 +215,13 @@ def _evaluated(run: ScoredRun, gate: Gate, min_coverage: float) -> GateVerdict:
     )
     if info.direction == _WORSE.get(gate.operator):
         verdict = replace(verdict, note=f"{info.direction} is better, and this gate asks for the contrary")
-    n_informational = sum(row.status == "informational" for row in scored)
-    is_informational = n_informational > 0
-    if is_informational:
-        whole = backend in info.informational
-        part = f"{n_informational} of {len(scored)} scores are of text that {backend} was not measured on"
-        verdict = replace(verdict, note=f"informational: {describe_trust(info, backend) if whole else part}")
-    n_unmeasured = sum(row.reason is not None for row in scored)
-    if (unmeasured := unmeasured_note(info, backend, len(scored), n_unmeasured)) is not None:
-        verdict = replace(verdict, note=f"{verdict.note}; {unmeasured}" if verdict.note else unmeasured)
+    n_unmeasured = sum(row.reason == NOT_MEASURED for row in scored)
+    notes = [
+        verdict.note,
+        _informational_note(info, scored, left_out),
+        unmeasured_note(info, backend, len(scored), n_unmeasured),
+    ]
+    verdict = replace(verdict, note="; ".join(each for each in notes if each) or None)
     if gate.aggregate == LABELED:
         return _by_labels(verdict, run, info, min_coverage)
     by_case = _by_case(scored)
@@ -226,8 +238,43 @@ def _evaluated(run: ScoredRun, gate: Gate, min_coverage: float) -> GateVerdict:
     names = {record.position: record.case_id for record in run.records} | {row.position: row.case_id for row in rows}
     breaking = tuple(names[position] for position in _breaking(gate, by_case, worst_first))
     is_last = gate.aggregate == "mean" and info.aggregate == "last"
-    judged = _judged(verdict, min_coverage, breaking, "last value" if is_last else gate.aggregate)
-    return _undecided(judged, run.header.id) if is_informational and gate.backend is None else judged
+    judged = _judged(verdict, min_coverage, breaking, "last value" if is_last else gate.aggregate, len(left_out))
+    are_informational = any(row.status == "informational" for row in scored)
+    # That too few records are scored does not hang on what the scores are worth.
+    if not are_informational or gate.backend is not None or not _is_covered(judged, min_coverage):
+        return judged
+    return _undecided(judged, run.header.id)
+
+
+def _informational_beside_others(rows: Sequence[ScoreRow]) -> list[ScoreRow]:
+    """The informational scores of a metric, where it has others to decide by."""
+    informational: list[ScoreRow] = []
+    n_scored = 0
+    for row in rows:
+        if row.value is not None:
+            n_scored += 1
+            if row.status == "informational":
+                informational.append(row)
+    return informational if len(informational) < n_scored else []
+
+
+def _informational_note(info: MetricInfo, scored: Sequence[ScoreRow], left_out: Sequence[ScoreRow]) -> str | None:
+    """How many informational scores were left out or count, and why they are informational."""
+    found = left_out or [row for row in scored if row.status == "informational"]
+    if not found:
+        return None
+    # Scores that were left out may be of another backend than those that decide.
+    backend = found[0].backend
+    reasons = Counter(row.reason for row in found if row.reason and row.reason != NOT_MEASURED)
+    why = why_informational(info, backend, reasons) or describe_trust(info, backend)
+    if backend != scored[0].backend:
+        why = f"by {backend}, {why}"
+    n_all = len(scored) + len(left_out)
+    if len(found) == n_all:
+        return f"informational: {why}"
+    are = "is" if len(found) == 1 else "are"
+    what = f"{are} informational and left out" if left_out else f"that count {are} informational"
+    return f"{len(found):,} of {n_all:,} scores {what}: {why}"
 
 
 def _by_labels(verdict: GateVerdict, run: ScoredRun, info: MetricInfo, min_coverage: float) -> GateVerdict:
@@ -260,11 +307,13 @@ def why_undecided(gate: Gate, backend: str, rescore: str | None = None) -> str:
     commands = [missing_local_model(), rescore] if LEXICAL in backend.split("+") else []
     helps = " && ".join(command for command in commands if command)
     named = replace(gate, backend=backend)
-    return f"informational scores do not decide{f': {helps}' if helps else ''} (or name the backend: {named})"
+    if not helps:
+        return f"informational scores do not decide unless the gate names the backend: {named}"
+    return f"informational scores do not decide: {helps} (or name the backend: {named})"
 
 
 def _undecided(verdict: GateVerdict, run_id: str) -> GateVerdict:
-    """A gate on informational scores: what it would say, and the one command that would let it decide."""
+    """A gate that has only informational scores: what it would say, and the one command that would let it decide."""
     rescore = f"agentunit score {run_id} --backend local"
     reason = f"{verdict.reason}, but {why_undecided(verdict.gate, verdict.backend or '', rescore)}"
     return replace(verdict, verdict="cannot tell", reason=reason, cases=())
@@ -339,7 +388,14 @@ def _before_first_value(rows: Sequence[ScoreRow], info: MetricInfo) -> int:
     return sum(row.status == "not_applicable" for row in rows) if info.aggregate == "last" else 0
 
 
-def _judged(verdict: GateVerdict, min_coverage: float, breaking: tuple[str, ...], aggregate: str) -> GateVerdict:
+def _is_covered(verdict: GateVerdict, min_coverage: float) -> bool:
+    return verdict.coverage >= min_coverage - 1e-12
+
+
+def _judged(
+    verdict: GateVerdict, min_coverage: float, breaking: tuple[str, ...], aggregate: str, n_left_out: int = 0
+) -> GateVerdict:
+    """The verdict by the number and the coverage; ``n_left_out`` informational scores count as not scored."""
     gate, value = verdict.gate, verdict.value
     assert value is not None
     if gate.aggregate in ("all", "any"):
@@ -359,10 +415,11 @@ def _judged(verdict: GateVerdict, min_coverage: float, breaking: tuple[str, ...]
             doubt = "the rate of more labels" if gate.aggregate == LABELED else "others"
             here = "" if gate.aggregate == LABELED else " on these cases"
             reason += f"{here}; {doubt} might {otherwise} it (95 %: {verdict.low:.4g} to {verdict.high:.4g})"
-    covered = verdict.coverage >= min_coverage - 1e-12
+    covered = _is_covered(verdict, min_coverage)
     if not covered:
         what = "cases" if gate.aggregate.startswith("pass") else "records"
-        too_few = f"only {verdict.n_scored} of {verdict.n_expected} {what} scored, {min_coverage:.0%} are needed"
+        more = f", {n_left_out} more {'is' if n_left_out == 1 else 'are'} informational, and" if n_left_out else ","
+        too_few = f"only {verdict.n_scored} of {verdict.n_expected} {what} scored{more} {min_coverage:.0%} are needed"
         # A share that is written with two digits must not ask for more than there is.
         enough = replace(gate, coverage=floor(verdict.coverage * 100) / 100)
         reason = f"{too_few}; {reason}" + (

@@ -26,7 +26,8 @@ class BackendScores:
     """What one backend made of a metric in one run; values by case, a case's repeats averaged.
 
     ``models`` are those that a judge answered with, ``last`` is the last value in dataset order. ``is_binary`` says
-    that every value is 0 or 1; ``repeats`` are the values of each case by repeat.
+    that every value is 0 or 1; ``repeats`` are the values of each case by repeat. Where only some scores are
+    informational, they are not among the values, and ``n_left_out`` counts them.
     """
 
     values: dict[str, float]
@@ -36,6 +37,7 @@ class BackendScores:
     last: float | None = None
     is_binary: bool = False
     repeats: dict[str, dict[int, float]] = field(default_factory=dict)
+    n_left_out: int = 0
 
     def extremes(self, case_id: str) -> tuple[int, int]:
         """The repeats of a case with its lowest and its highest value."""
@@ -49,33 +51,45 @@ class BackendScores:
 
 
 def scores_by_backend(rows: Iterable[ScoreRow]) -> dict[str, BackendScores]:
-    """The values of one metric's rows, by the backend that gave them."""
-    repeats: dict[str, dict[str, dict[int, float]]] = {}
-    versions: dict[str, set[str]] = {}
-    informational: set[str] = set()
-    models: dict[str, set[str]] = {}
-    last: dict[str, float] = {}
+    """The values of one metric's rows, by backend; informational ones only where the backend has no others."""
+    ordinary: dict[str, _Values] = {}
+    informational: dict[str, _Values] = {}
     for row in rows:
         if row.value is not None:
-            repeats.setdefault(row.backend, {}).setdefault(row.case_id, {})[row.repeat] = row.value
-            versions.setdefault(row.backend, set()).add(row.version)
-            last[row.backend] = row.value
-            if row.status == "informational":
-                informational.add(row.backend)
-            if row.judged is not None:
-                models.setdefault(row.backend, set()).update(row.judged.models)
+            kind = informational if row.status == "informational" else ordinary
+            kind.setdefault(row.backend, _Values()).add(row, row.value)
     return {
         backend: BackendScores(
-            _means(cases),
-            frozenset(versions[backend]),
-            backend in informational,
-            frozenset(models.get(backend, ())),
-            last[backend],
-            all(value in (0.0, 1.0) for values in cases.values() for value in values.values()),
-            cases,
+            _means(found.repeats),
+            frozenset(found.versions),
+            backend not in ordinary,
+            frozenset(found.models),
+            found.last,
+            all(value in (0.0, 1.0) for values in found.repeats.values() for value in values.values()),
+            found.repeats,
+            informational[backend].n_values if backend in ordinary and backend in informational else 0,
         )
-        for backend, cases in repeats.items()
+        for backend, found in {**informational, **ordinary}.items()
     }
+
+
+class _Values:
+    """The values of one backend."""
+
+    def __init__(self) -> None:
+        self.repeats: dict[str, dict[int, float]] = {}
+        self.versions: set[str] = set()
+        self.models: set[str] = set()
+        self.last: float | None = None
+        self.n_values = 0
+
+    def add(self, row: ScoreRow, value: float) -> None:
+        self.repeats.setdefault(row.case_id, {})[row.repeat] = value
+        self.versions.add(row.version)
+        self.last = value
+        self.n_values += 1
+        if row.judged is not None:
+            self.models.update(row.judged.models)
 
 
 def _means(cases: Mapping[str, Mapping[int, float]]) -> dict[str, float]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import Any
 
-from agentunit.core.results import EVIDENCE_NOTE, CaseScores, Score, written_detail
+from agentunit.core.results import EVIDENCE_NOTE, INFORMATIONAL_NOTE, CaseScores, Score, written_detail
 from agentunit.engine.aggregate import amount_of, reason_of
 from agentunit.metrics.base import MetricInfo
 from agentunit.store.parquet_table import COLUMNS, KINDS, TableRow
@@ -15,7 +15,7 @@ from agentunit.store.portable import read_portable
 from agentunit.store.protocol import RunStore
 from agentunit.store.runs import StoredRecord, StoredScore
 
-_EXPLANATIONS = ("reason", "why", "explanation", EVIDENCE_NOTE)
+_EXPLANATIONS = (INFORMATIONAL_NOTE, "reason", "why", "explanation", EVIDENCE_NOTE)
 _POLARS_TYPES = {"string": "String", "int64": "Int64", "float64": "Float64", "bool": "Boolean"}
 _PANDAS_TYPES = {"string": "object", "int64": "int64", "float64": "float64", "bool": "boolean"}
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Protocol
 
-from agentunit.core.results import MetricResult, Score
+from agentunit.core.results import INFORMATIONAL_NOTE, MetricResult, Score
 from agentunit.engine.aggregate import MetricAggregate
 from agentunit.formulas.statistics import LARGEST_MAGNITUDE
 from agentunit.metrics.base import (
@@ -163,7 +163,7 @@ class Scorer:
             detail = result.detail
             backend = detail.get("backend") if detail.__class__ is dict else None
             if backend.__class__ is str and -LARGEST_MAGNITUDE < result.value < LARGEST_MAGNITUDE:
-                if backend in self._informational or "informational" in detail:
+                if backend in self._informational or INFORMATIONAL_NOTE in detail:
                     return Score(result, "informational", backend, self._version, elapsed)
                 return Score(result, "ok", backend, self._version, elapsed)
         return self._finish(result, elapsed)
@@ -194,7 +194,7 @@ class Scorer:
             failed = "error" in detail and not self._composite
             return Score(result, "error" if failed else "not_applicable", backend, info.version, elapsed)
         result.value = float(result.value)
-        informational = backend in info.informational or "informational" in detail
+        informational = backend in info.informational or INFORMATIONAL_NOTE in detail
         if self._composite:
             backend, informational = self._metric.provenance(result)
             result = MetricResult(result.name, result.value, detail)

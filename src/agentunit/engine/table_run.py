@@ -64,7 +64,7 @@ def _score_row_of(row: TableRow, *, judged: bool) -> ScoreRow:
         row.status,  # type: ignore[arg-type]  # the reader has checked them
         row.backend,  # type: ignore[arg-type]
         row.version,  # type: ignore[arg-type]
-        row.reason if row.value is None or row.reason == NOT_MEASURED else None,
+        row.reason if row.value is None or row.status == "informational" or row.reason == NOT_MEASURED else None,
         row.amount,
         judged_of(detail_of(row), nested=True) if judged else None,
     )

@@ -9,7 +9,7 @@ from math import inf, isfinite
 from typing import Any, ClassVar, Literal, Protocol, get_args, runtime_checkable
 
 from agentunit.core.case import DatasetCase
-from agentunit.core.results import MetricResult
+from agentunit.core.results import INFORMATIONAL_NOTE, MetricResult
 from agentunit.core.trace import TraceLog
 from agentunit.metrics.inputs import NO_CONTENT, InputProblem, Item
 
@@ -154,7 +154,7 @@ class ItemMetric(Metric):
     def provenance(self, result: MetricResult) -> tuple[str, bool]:
         """What produced a result: the backend, and whether its scores are informational only."""
         backend = result.detail.get("backend", self.info.backend)
-        return backend, backend in self.info.informational or "informational" in result.detail
+        return backend, backend in self.info.informational or INFORMATIONAL_NOTE in result.detail
 
     def unscored(self, reason: str, *, error: Exception | None = None, **known: Any) -> MetricResult:
         """A result without a value: every declared detail key, what is known, and why."""
@@ -459,7 +459,7 @@ def provenance(metric: Any, result: MetricResult) -> tuple[str, bool]:
         return metric.provenance(result)
     info = describe(metric)
     backend = str(result.detail.get("backend", info.backend))
-    return backend, backend in info.informational or "informational" in result.detail
+    return backend, backend in info.informational or INFORMATIONAL_NOTE in result.detail
 
 
 def fresh(metric: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 
@@ -91,12 +92,19 @@ def measured_figures() -> dict[tuple[str, str], TrustFigure]:
 
 
 def describe_trust(
-    info: MetricInfo, backend: str, *, at_length: bool = False, n_scored: int = 0, n_unmeasured: int = 0
+    info: MetricInfo,
+    backend: str,
+    *,
+    at_length: bool = False,
+    n_scored: int = 0,
+    n_unmeasured: int = 0,
+    is_other_text: bool = False,
 ) -> str:
     """What to print beside a score: one word (exact, strong, useful, weak, unmeasured), then what it rests on.
 
     ``n_unmeasured`` of the ``n_scored`` scores rest on results of tool calls. A figure that was measured with other
-    evidence says nothing about these.
+    evidence says nothing about these. ``is_other_text``: the scores are informational for a reason of their own
+    (``why_informational``), such as a language that no figure was measured in.
 
     >>> describe_trust(MetricInfo("mine", "custom", ""), "custom")
     'unmeasured'
@@ -108,6 +116,8 @@ def describe_trust(
         # By the user's own labels, which say more about the user's cases than ours do.
         return own
     figure = measured_figures().get((info.name, backend))
+    if figure is not None and is_other_text:
+        return _OWN_WORDS["not measured"]
     if figure is not None:
         note = unmeasured_note(info, backend, n_scored, n_unmeasured)
         if note is not None and n_unmeasured >= n_scored:
@@ -115,6 +125,21 @@ def describe_trust(
         described = figure.at_length() if at_length else str(figure)
         return described if note is None else f"{described}; {note}"
     return _OWN_WORDS.get(own, own if own.startswith("exact") else f"unmeasured, {own}")
+
+
+def why_informational(info: MetricInfo, backend: str, reasons: Mapping[str, int]) -> str | None:
+    """Why some scores are informational, by how often their details say so; ``None`` where all of the backend are.
+
+    >>> why_informational(MetricInfo("faithfulness", "quality", ""), "local", {"the text is in 'de'": 2, "no": 1})
+    "the text is in 'de', and 1 other reason"
+    """
+    if backend in info.informational:
+        return None
+    if not reasons:
+        return "a part of it is" if info.family == "composite" else f"text that {backend} was not measured on"
+    first, *others = sorted(reasons, key=lambda each: -reasons[each])
+    more = f", and {len(others)} other {'reason' if len(others) == 1 else 'reasons'}" if others else ""
+    return f"{first}{more}"
 
 
 def unmeasured_note(info: MetricInfo, backend: str, n_scored: int, n_unmeasured: int) -> str | None:

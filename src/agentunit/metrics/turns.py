@@ -15,7 +15,7 @@ import msgspec
 from agentunit.core.case import DatasetCase
 from agentunit.core.conversation import Exchange, exchanges_of, script_of, user_kind
 from agentunit.core.outcome import Outcome
-from agentunit.core.results import EVIDENCE_NOTE, MetricResult
+from agentunit.core.results import EVIDENCE_NOTE, INFORMATIONAL_NOTE, MetricResult
 from agentunit.core.trace import TraceLog
 from agentunit.metrics.inputs import Item
 
@@ -135,8 +135,9 @@ def _joined(items: Sequence[Item], results: Sequence[MetricResult]) -> MetricRes
     if spent:
         detail["judge"] = _spent(spent)
     detail |= _panel(results)
-    if noted := next((each for each in scored if EVIDENCE_NOTE in each.detail), None):
-        detail[EVIDENCE_NOTE] = noted.detail[EVIDENCE_NOTE]
+    for note in (EVIDENCE_NOTE, INFORMATIONAL_NOTE):
+        if noted := next((each for each in scored if note in each.detail), None):
+            detail[note] = noted.detail[note]
     detail["turns"] = turns
     if without is not None:
         detail["reason"] = f"turn {without + 1}: {shown.detail.get('reason') if failed is not None else 'no answer'}"

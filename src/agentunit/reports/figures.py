@@ -42,21 +42,39 @@ class MetricCells(NamedTuple):
 
 
 def informational_notes(rows: Iterable[MetricSummary]) -> list[str]:
-    """For each kind of informational score in a table, one line: what it is worth.
+    """For each kind of informational score in a table, one line: what it is worth, or why only some scores are.
 
     >>> row = MetricSummary("faithfulness", "lexical", "2", "informational", 4, 4, trust="weak, AUROC 0.50")
     >>> informational_notes([row])
     ['faithfulness by lexical is informational (weak, AUROC 0.50): not a basis for decisions']
+    >>> other = MetricSummary("faithfulness", "local", "2", "informational", 4, 1, informational="the text is in 'de'")
+    >>> informational_notes([MetricSummary("faithfulness", "local", "2", "ok", 4, 3), other])
+    ["1 of 4 scores of faithfulness by local is informational: the text is in 'de'; gates leave it out"]
     """
-    alike: dict[tuple[str, str], list[str]] = {}
-    for row in rows:
+    shown = list(rows)
+    ordinary = {(row.metric, row.backend): row.n_scored for row in shown if row.status == "ok"}
+    alike: dict[tuple[str, str | None, str, int, int], list[str]] = {}
+    for row in shown:
         if row.status == "informational":
-            alike.setdefault((row.backend, row.trust or "unmeasured"), []).append(row.metric)
-    return [
-        f"{', '.join(names)} by {backend} {'is' if len(names) == 1 else 'are'} informational ({trust}): "
-        "not a basis for decisions"
-        for (backend, trust), names in alike.items()
-    ]
+            n_others = ordinary.get((row.metric, row.backend), 0)
+            trust = row.trust or "unmeasured"
+            kind = (row.backend, row.informational, "" if row.informational else trust, row.n_scored, n_others)
+            # What all scores of a backend are worth does not depend on how many they are.
+            alike.setdefault(kind if row.informational else (*kind[:3], 0, 0), []).append(row.metric)
+    return [_informational_note(*kind, names) for kind, names in alike.items()]
+
+
+def _informational_note(
+    backend: str, why: str | None, trust: str, n_informational: int, n_others: int, names: Sequence[str]
+) -> str:
+    if why is None:
+        are = "is" if len(names) == 1 else "are"
+        return f"{', '.join(names)} by {backend} {are} informational ({trust}): not a basis for decisions"
+    is_one = n_informational == 1
+    of_all = f" of {n_informational + n_others:,}" if n_others else ""
+    scores = f"{n_informational:,}{of_all} {'score' if is_one and not n_others else 'scores'}"
+    so_what = f"gates leave {'it' if is_one else 'them'} out" if n_others else "not a basis for decisions"
+    return f"{scores} of {', '.join(names)} by {backend} {'is' if is_one else 'are'} informational: {why}; {so_what}"
 
 
 def metric_cells(row: MetricSummary, info: MetricInfo) -> MetricCells:
@@ -264,6 +282,19 @@ def gate_rule(verdict: GateVerdict) -> str:
 def is_about(verdict: GateVerdict, metric: str, backend: str) -> bool:
     """Whether a gate looks at these scores: one on a named backend looks at that backend's only."""
     return verdict.gate.metric == metric and verdict.gate.backend in (None, backend)
+
+
+def gates_of_row(
+    verdicts: Iterable[GateVerdict], row: MetricSummary, rows: Iterable[MetricSummary]
+) -> list[GateVerdict]:
+    """The gates that stand beside a row of a table: at informational scores only those that have no others."""
+    ordinary = [each.backend for each in rows if each.metric == row.metric and each.status == "ok"]
+    return [
+        verdict
+        for verdict in verdicts
+        if is_about(verdict, row.metric, row.backend)
+        and not (row.status == "informational" and any(is_about(verdict, row.metric, each) for each in ordinary))
+    ]
 
 
 def describe_spending(summary: RunSummary) -> list[tuple[str, str]]:

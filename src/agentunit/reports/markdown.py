@@ -40,8 +40,8 @@ from agentunit.reports.figures import (
     describe_spread,
     errors_first,
     gate_rule,
+    gates_of_row,
     informational_notes,
-    is_about,
     metric_cells,
     quantity,
     spread_rows,
@@ -219,8 +219,7 @@ def _metric_table(reported: ReportedRun) -> str:
     for row in rows:
         cells = _cells(row, reported.infos[row.metric])
         if verdicts:
-            named = [verdict for verdict in verdicts if is_about(verdict, row.metric, row.backend)]
-            cells.append("<br>".join(_rule_and_word(verdict) for verdict in named))
+            cells.append("<br>".join(_rule_and_word(verdict, row) for verdict in gates_of_row(verdicts, row, rows)))
         lines.append("| " + " | ".join(cells) + " |")
         if labeled := labeled_cells(row, reported.infos[row.metric]):
             said = [f"{LABELED_ROW}{labeled.mark}", *map(inline, labeled[1:]), *([""] if verdicts else [])]
@@ -230,12 +229,15 @@ def _metric_table(reported: ReportedRun) -> str:
     for note in (*label_notes(rows), *threshold_notes(rows)):
         lines += ["", inline(note, _TEXT_LENGTH)]
     for note in informational_notes(rows):
-        lines += ["", f"_i_: {inline(note)}"]
+        lines += ["", f"_i_: {inline(note, _TEXT_LENGTH)}"]
     return "\n".join(lines)
 
 
-def _rule_and_word(verdict: GateVerdict) -> str:
-    return f"{code(gate_rule(verdict))} {_GATE_MARK[verdict.verdict]} {GATE_WORDS[verdict.verdict]}"
+def _rule_and_word(verdict: GateVerdict, row: MetricSummary) -> str:
+    # A gate may count other scores than the row: without known failures, or with informational ones.
+    own = verdict.gate.aggregate == "mean" and verdict.value is not None and verdict.n_scored != row.n_scored
+    value = f" ({quantity(verdict.value or 0.0, verdict.unit)} of {counted(verdict.n_scored, 'score')})" if own else ""
+    return f"{code(gate_rule(verdict))} {_GATE_MARK[verdict.verdict]} {GATE_WORDS[verdict.verdict]}{value}"
 
 
 def _cells(row: MetricSummary, info: MetricInfo) -> list[str]:

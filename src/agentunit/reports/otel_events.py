@@ -180,7 +180,11 @@ def _label(decision: Decision, case_id: str, metric: str, score: Score) -> str |
     for reason in decision.reasons:
         if reason.metric == metric and reason.backend in (None, score.backend) and case_id in reason.cases:
             return "fail"
-    gated = any(is_about(verdict, metric, score.backend) for verdict in decision.gates)
+    is_informational = score.status == "informational"
+    gated = any(
+        is_about(verdict, metric, score.backend) and not (is_informational and verdict.gate.backend is None)
+        for verdict in decision.gates
+    )
     return "pass" if gated and decision.verdict == "pass" else None
 
 

@@ -148,7 +148,7 @@ class Mask:
         """A summary whose reasons, which may quote a record, and names of raters are masked."""
         if self.show_all:
             return summary
-        summary = structs.replace(summary, metrics=[self._labeled(row) for row in summary.metrics])
+        summary = structs.replace(summary, metrics=[self._metric_row(row) for row in summary.metrics])
         if not (summary.unscored or summary.input_errors):
             return summary
         unscored = self.data([each.reason for each in summary.unscored])
@@ -163,7 +163,9 @@ class Mask:
             ],
         )
 
-    def _labeled(self, row: MetricSummary) -> MetricSummary:
+    def _metric_row(self, row: MetricSummary) -> MetricSummary:
+        if row.informational is not None:
+            row = structs.replace(row, informational=self.text(row.informational))
         if row.labeled is None:
             return row
         return structs.replace(row, labeled=structs.replace(row.labeled, raters=self.data(row.labeled.raters)))
@@ -207,7 +209,11 @@ class Mask:
         """A decision whose reasons, which may quote a record, and the answers of its comparison are masked."""
         if decision.comparison is not None:
             decision = replace(decision, comparison=self.comparison(decision.comparison))
-        if self.show_all or not (decision.reasons or decision.known_failures):
+        if self.show_all:
+            return decision
+        noted = (each if each.note is None else replace(each, note=self.text(each.note)) for each in decision.gates)
+        decision = replace(decision, gates=tuple(noted))
+        if not (decision.reasons or decision.known_failures):
             return decision
         why = self.data([each.reason for each in decision.known_failures])
         known = (replace(each, reason=text) for each, text in zip(decision.known_failures, why, strict=True))

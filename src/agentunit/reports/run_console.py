@@ -100,7 +100,8 @@ def headline_rows(summary: RunSummary, infos: dict[str, MetricInfo]) -> list[Met
         scores = infos[row.metric].unit == "score"
         return (0 if scores else 1) if row.status == "ok" else 2
 
-    scored = [row for row in summary.metrics if row.mean is not None]
+    # A metric is shown by the scores that decide, however many informational ones are beside them.
+    scored = sorted((row for row in summary.metrics if row.mean is not None), key=lambda row: row.status != "ok")
     first_of_metric = list({row.metric: row for row in reversed(scored)}.values())[::-1]
     return sorted(first_of_metric, key=rank)[:_HEADLINES]
 

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import msgspec
 
 from agentunit.core.judged import judged_of
-from agentunit.core.results import EVIDENCE_NOTE
+from agentunit.core.results import EVIDENCE_NOTE, INFORMATIONAL_NOTE
 from agentunit.store.database import Reader, Row
 from agentunit.store.score_blocks import (
     BLOCK_SIZE,
@@ -61,7 +61,8 @@ def _written(row: Row) -> WrittenScore:
         run_id, metric, position, repeat, value, (status, backend, version), elapsed_s, detail.encode()
     )
     # Details are long, and only these tell more than the columns.
-    if value is None or "judge" in backend or "ragas" in backend or EVIDENCE_NOTE in detail:
+    named = (EVIDENCE_NOTE, INFORMATIONAL_NOTE)
+    if value is None or "judge" in backend or "ragas" in backend or any(key in detail for key in named):
         decoded = msgspec.json.decode(detail)
         written.reason = reason_in(value, decoded)
         written.judged = judged_of(decoded, nested=True)

@@ -125,8 +125,8 @@ class RecordRow(Struct):
 
 
 class ScoreRow(Struct):
-    """One score of a run without its detail: what deciding needs. ``reason`` says why there is no value,
-    or of a value that it rests on evidence it was not measured with; ``amount`` is the number of its detail that was
+    """One score of a run without its detail: what deciding needs. ``reason`` says why there is no value, or of a value
+    why it is informational, or that its evidence was not measured; ``amount`` is the number of its detail that was
     asked for: what tables show in its place, or its own threshold; ``judged`` is what it took of a judge."""
 
     position: int

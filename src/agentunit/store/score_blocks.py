@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import astuple
 
 from agentunit.core.judged import Judged, judged_of
-from agentunit.core.results import EVIDENCE_NOTE, MetricResult, Score, Status, encode_json
+from agentunit.core.results import EVIDENCE_NOTE, INFORMATIONAL_NOTE, MetricResult, Score, Status, encode_json
 from agentunit.store.packing import packed, unpacked
 from agentunit.store.runs import ScoreRow
 
@@ -81,7 +81,7 @@ def written_scores(
             score.elapsed,
             encode_json(detail),
         )
-        if value is None or EVIDENCE_NOTE in detail:
+        if value is None or EVIDENCE_NOTE in detail or INFORMATIONAL_NOTE in detail:
             row.reason = reason_in(value, detail)
         if value is None or "judge" in detail or "judge" in backend or "ragas" in backend:
             row.judged = judged_of(detail, nested=True)
@@ -93,8 +93,9 @@ def written_scores(
 
 
 def reason_in(value: float | None, detail: Mapping[str, Any]) -> str | None:
-    """Why there is no value, as a detail says it; of a value, that it rests on evidence it was not measured with."""
-    return str(detail.get("reason" if value is None else EVIDENCE_NOTE) or "") or None
+    """Why there is no value, as a detail says it; of a value, why it is informational, or its evidence not measured."""
+    found = detail.get("reason") if value is None else detail.get(INFORMATIONAL_NOTE) or detail.get(EVIDENCE_NOTE)
+    return str(found or "") or None
 
 
 def number_in(detail: Mapping[str, Any], key: str) -> float | None:

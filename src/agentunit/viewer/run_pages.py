@@ -20,8 +20,8 @@ from agentunit.reports.figures import (
     describe_spread,
     duration,
     errors_first,
+    gates_of_row,
     informational_notes,
-    is_about,
     metric_cells,
     quantity,
     spread_rows,
@@ -139,7 +139,13 @@ def run_page(reported: ReportedRun, columns: RecordColumns, slice_fields: Sequen
         },
         "gates": [_gate(each) for each in decision.gates],
         "metrics": [
-            _card(row, infos[row.metric], decision.gates, _values(row, reported, columns)) for row in summary.metrics
+            _card(
+                row,
+                infos[row.metric],
+                gates_of_row(decision.gates, row, summary.metrics),
+                _values(row, reported, columns),
+            )
+            for row in summary.metrics
         ],
         "columns": _columns(columns.metrics, infos, summary.metrics),
         "unscored": plain(errors_first(summary.unscored)),
@@ -259,12 +265,16 @@ def _card(
                 "word": GATE_WORDS[each.verdict],
             }
             for each in gates
-            if is_about(each, row.metric, row.backend)
         ],
         "distribution": distribution(values, info),
         "trust": row.trust or "–",
         "trust_at_length": describe_trust(
-            info, row.backend, at_length=True, n_scored=row.n_scored, n_unmeasured=row.n_unmeasured
+            info,
+            row.backend,
+            at_length=True,
+            n_scored=row.n_scored,
+            n_unmeasured=row.n_unmeasured,
+            is_other_text=row.informational is not None,
         ),
     }
 
@@ -287,7 +297,10 @@ def distribution(known: Sequence[float], info: MetricInfo) -> dict[str, Any] | N
 def _columns(
     metrics: Sequence[str], infos: dict[str, MetricInfo], rows: Iterable[MetricSummary]
 ) -> list[dict[str, Any]]:
-    of_metric = {row.metric: row for row in reversed(list(rows))}
+    # A metric is shown by the scores that decide; of several rows the first.
+    of_metric: dict[str, MetricSummary] = {}
+    for each in sorted(rows, key=lambda row: row.status != "ok"):
+        of_metric.setdefault(each.metric, each)
 
     def rank(name: str) -> tuple[bool, bool]:
         row = of_metric.get(name)

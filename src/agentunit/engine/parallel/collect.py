@@ -7,7 +7,15 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from agentunit.core.judged import Judged, judged_of
-from agentunit.core.results import EVIDENCE_NOTE, CaseScores, InputError, Score, Status, append_scores
+from agentunit.core.results import (
+    EVIDENCE_NOTE,
+    INFORMATIONAL_NOTE,
+    CaseScores,
+    InputError,
+    Score,
+    Status,
+    append_scores,
+)
 from agentunit.engine.aggregate import amount_of, reason_of, reason_text
 from agentunit.engine.case_fields import field_values, other_fields
 from agentunit.engine.columns import Block, MetricColumns, ReasonColumn, SliceColumns, SliceScores, ValueColumn
@@ -21,7 +29,7 @@ _GIVEN_ID = "case-"
 
 
 class _Values:
-    __slots__ = ("amounts", "candidates", "cut", "elapsed_s", "n_unmeasured", "values", "worst")
+    __slots__ = ("amounts", "candidates", "cut", "elapsed_s", "informational", "n_unmeasured", "values", "worst")
 
     def __init__(self, info: MetricInfo) -> None:
         self.values = array("d")
@@ -29,6 +37,7 @@ class _Values:
         self.elapsed_s = 0.0
         self.n_unmeasured = 0
         self.cut = CutDegrees(info) if info.mean_of else None
+        self.informational: dict[str, int] = {}
         self.worst = WorstCases(info)
         self.candidates: list[tuple[int, str, float]] = []
 
@@ -83,7 +92,10 @@ class _Metric:
             column = self._values[key] = _Values(self._info)
         column.values.append(value)
         column.elapsed_s += score.elapsed
-        if EVIDENCE_NOTE in detail:
+        if INFORMATIONAL_NOTE in detail:
+            why_so = str(detail[INFORMATIONAL_NOTE])
+            column.informational[why_so] = column.informational.get(why_so, 0) + 1
+        elif EVIDENCE_NOTE in detail:
             column.n_unmeasured += 1
         if self._amount is not None and (amount := amount_of(self._info, detail)) is not None:
             column.amounts.append(amount)
@@ -112,6 +124,7 @@ class _Metric:
                     each.n_unmeasured,
                     0 if each.cut is None else each.cut.n_low,
                     None if each.cut is None else each.cut.span,
+                    each.informational,
                 )
                 for (backend, status), each in self._values.items()
             ],
