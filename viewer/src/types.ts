@@ -458,6 +458,8 @@ export interface AnswerMark {
   reason: string | null;
   /** Passages that bear on it, the closest first. index: place in CaseDetail.context, where it is one of them. */
   evidence: { text: string; index: number | null; source: string | null }[];
+  /** Why the score behind it is informational; null where it is not. */
+  informational: string | null;
 }
 
 export interface Turn {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from agentunit.core.results import Score
+from agentunit.core.results import INFORMATIONAL_NOTE, Score
 from agentunit.metrics.base import MetricInfo
 from agentunit.reports.doubts import DoubtedClaim, doubted_claims
 from agentunit.store.score_blocks import number_in
@@ -48,11 +48,20 @@ def _of_claim(
         "reason": next((claim[key] for key in ("reason", "why") if isinstance(claim.get(key), str)), None)
         or (verdict if isinstance(verdict, str) else None),
         "evidence": _evidence(claim, score.result.detail, context),
+        "informational": _why_informational(score),
     }
     yield {**_place(answer, start, end), "kind": "unsupported", **facts}
     for each in words:
         if (each.start, each.end) != (start, end):
             yield {**_place(answer, each.start, each.end), "kind": "doubtful", **facts, "probability": each.doubt}
+
+
+def _why_informational(score: Score) -> str | None:
+    """Why a doubt is no ground to decide by; ``None`` of other scores."""
+    if score.status != "informational":
+        return None
+    why = score.result.detail.get(INFORMATIONAL_NOTE)
+    return why if isinstance(why, str) and why else f"scored by {score.backend}"
 
 
 def _place(answer: str, start: int, end: int) -> dict[str, int]:

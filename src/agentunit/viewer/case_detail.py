@@ -11,7 +11,7 @@ from msgspec import structs
 
 from agentunit.core.codec import decode_record, encode_record
 from agentunit.core.outcome import outcome_text
-from agentunit.core.results import EVIDENCE_NOTE, MetricResult, Score, encode_json
+from agentunit.core.results import EVIDENCE_NOTE, INFORMATIONAL_NOTE, MetricResult, Score, encode_json
 from agentunit.metrics.base import MetricInfo
 from agentunit.metrics.trust import describe_trust
 from agentunit.reports.case_view import CaseView, ScoreView, describe_own_threshold, plain, view_case
@@ -152,7 +152,13 @@ def _score(score: ScoreView, facts: CaseFacts) -> dict[str, Any]:
         "held": describe_own_threshold(score, info),
         "detail": plain(score.detail),
         "judge_calls": plain(score.judge_calls),
-        "trust": describe_trust(info, score.backend, n_scored=1, n_unmeasured=EVIDENCE_NOTE in score.detail),
+        "trust": describe_trust(
+            info,
+            score.backend,
+            n_scored=1,
+            n_unmeasured=EVIDENCE_NOTE in score.detail,
+            is_other_text=INFORMATIONAL_NOTE in score.detail,
+        ),
     }
 
 

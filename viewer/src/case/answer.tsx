@@ -19,6 +19,8 @@ export function doubtsOf(marks: readonly AnswerMark[], metric?: string): Doubt[]
     if (same) {
       if (!same.metrics.includes(mark.metric)) same.metrics.push(mark.metric);
       if (mark.kind === "unsupported") same.kind = mark.kind;
+      // One score that may decide is enough to say so.
+      if (!mark.informational) same.informational = null;
     } else found.set(`${mark.start}-${mark.end}`, { ...mark, number: 0, metrics: [mark.metric] });
   }
   const doubts = [...found.values()].filter((each) => each.end > each.start);
@@ -29,6 +31,7 @@ export function doubtsOf(marks: readonly AnswerMark[], metric?: string): Doubt[]
 interface Piece {
   text: string;
   kind: AnswerMark["kind"] | null;
+  isInformational: boolean;
   /** Doubts that end with this piece: their numbers stand behind it. */
   ends: Doubt[];
 }
@@ -41,8 +44,20 @@ function piecesOf(answer: string, doubts: readonly Doubt[]): Piece[] {
     const start = places[at] ?? 0;
     const over = doubts.filter((each) => each.start <= start && each.end >= end);
     const kind = over.some((each) => each.kind === "doubtful") ? "doubtful" : over.length ? "unsupported" : null;
-    return { text: answer.slice(start, end), kind, ends: doubts.filter((each) => each.end === end) };
+    const isInformational = over.every((each) => each.informational);
+    return { text: answer.slice(start, end), kind, isInformational, ends: doubts.filter((each) => each.end === end) };
   });
+}
+
+function markTitle({ kind, isInformational }: Piece): string {
+  if (isInformational) return kind === "doubtful" ? "doubtful words, informational" : "a sentence that is doubted, informational";
+  return kind === "doubtful" ? "doubtful words" : "a sentence that nothing supports";
+}
+
+/** What is said of a doubt; a score that is no basis for decisions says less. */
+function doubtWords({ kind, informational }: Doubt): string {
+  const words = kind === "doubtful" ? "Doubtful" : informational ? "Doubted" : "Not supported";
+  return informational ? `${words}, informational: ` : `${words}: `;
 }
 
 /** The answer as text with its doubts marked and numbered. */
@@ -52,7 +67,7 @@ export function MarkedAnswer({ answer, doubts, isNumbered = true }: { answer: st
       {piecesOf(answer, doubts).map((piece, at) => (
         <>
           {piece.kind === null ? <span key={at}>{piece.text}</span>
-            : <mark key={at} class={piece.kind} title={piece.kind === "doubtful" ? "doubtful words" : "a sentence that nothing supports"}>{piece.text}</mark>}
+            : <mark key={at} class={piece.kind} title={markTitle(piece)}>{piece.text}</mark>}
           {isNumbered && piece.ends.map((doubt) => (
             <button type="button" class="link doubt-ref" key={doubt.number} aria-label={`doubt ${doubt.number}: why`}
               onClick={() => showDoubt(doubt.number)}>{doubt.number}</button>
@@ -109,7 +124,7 @@ function Doubts({ detail, doubts }: { detail: CaseDetail; doubts: readonly Doubt
           <li key={doubt.number} id={`doubt-${doubt.number}`} tabIndex={-1}>
             <p>
               <span class="doubt-number">{doubt.number}</span>
-              <strong>{doubt.kind === "doubtful" ? "Doubtful: " : "Not supported: "}</strong>
+              <strong>{doubtWords(doubt)}</strong>
               <bdi>“{detail.answer?.slice(doubt.start, doubt.end).trim()}”</bdi>
               <span class="soft small">
                 {" "}{doubt.metrics.join(", ")}
@@ -117,8 +132,9 @@ function Doubts({ detail, doubts }: { detail: CaseDetail; doubts: readonly Doubt
                 {whole && `, see the evidence of ${whole.number}`}
               </span>
             </p>
+            {doubt.informational && <p class="small">Not a basis for decisions: {doubt.informational}.</p>}
             {doubt.reason && <p class="small">{doubt.reason}</p>}
-            {whole ? null : doubt.evidence.length === 0 ? <p class="soft small">Nothing that the agent saw bears on it.</p>
+            {whole ? null : doubt.evidence.length === 0 ? <p class="soft small">{doubt.informational ? "No passage was found for it." : "Nothing that the agent saw bears on it."}</p>
               : doubt.evidence.map((evidence, at) => <Evidence key={at} detail={detail} evidence={evidence} />)}
           </li>
         );

@@ -7,7 +7,7 @@ import { count, dollars, duration, score } from "../figures";
 import type { CaseDetail, ScoreDetail } from "../types";
 
 /** Keys of a detail that the page shows elsewhere, or that say nothing to a reader. */
-const SHOWN_ELSEWHERE = new Set(["backend", "references", "sources", "answer", "tool_calls", "turns"]);
+const SHOWN_ELSEWHERE = new Set(["backend", "informational", "references", "sources", "answer", "tool_calls", "turns"]);
 
 export function shownValue(value: number | null, unit: string): string {
   if (value === null) return "–";
@@ -55,6 +55,7 @@ function ScoreView({ score: each }: { score: ScoreDetail }) {
       </div>
       <p class="soft small">
         {each.backend}{each.status === "informational" && ", informational"}
+        {typeof each.detail.informational === "string" && ` (${each.detail.informational})`}
         {each.trust && <>, <Tip text={`version ${each.version}; ${each.direction === "none" ? "neither way is better" : `${each.direction} is better`}`}>{each.trust}</Tip></>}
       </p>
       {each.held && <p class="small">{each.held}</p>}
