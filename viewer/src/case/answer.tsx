@@ -129,10 +129,11 @@ function Doubts({ detail, doubts }: { detail: CaseDetail; doubts: readonly Doubt
               <span class="soft small">
                 {" "}{doubt.metrics.join(", ")}
                 {doubt.probability !== null && `, ${doubt.kind === "doubtful" ? "doubt" : "support"} ${score(doubt.probability, 2)}`}
-                {whole && `, see the evidence of ${whole.number}`}
+                {whole && <>, in <button type="button" class="link" aria-label={`doubt ${whole.number}: the whole sentence`}
+                  onClick={() => showDoubt(whole.number)}>{whole.number}</button></>}
               </span>
             </p>
-            {doubt.informational && <p class="small">Not a basis for decisions: {doubt.informational}.</p>}
+            {doubt.informational && !whole && <p class="small">Not a basis for decisions: {doubt.informational}.</p>}
             {doubt.reason && <p class="small">{doubt.reason}</p>}
             {whole ? null : doubt.evidence.length === 0 ? <p class="soft small">{doubt.informational ? "No passage was found for it." : "Nothing that the agent saw bears on it."}</p>
               : doubt.evidence.map((evidence, at) => <Evidence key={at} detail={detail} evidence={evidence} />)}
