@@ -143,7 +143,7 @@ class _Page:
                 self.console.print(Padding(shown, (0, 0, 0, 2), expand=False))
         if any(not same and part.strip() for part, same in (*view.answer_parts, *view.expected_parts)):
             ways = ("[-…-]", "{+…+}") if self._signs else ("red", "green")
-            said = f"{ways[0]}: only in the answer; {ways[1]}: only in what was expected. Nothing is doubted by that."
+            said = f"{ways[0]}: only in the answer; {ways[1]}: only in what was expected"
             self.console.print(f"  {said}", style="dim", markup=False, highlight=False)
 
     def passages(self, passages: Sequence[str]) -> None:
