@@ -19,5 +19,5 @@ ANSWER = "It costs nine euros."
 def test_a_mark_says_why_its_score_is_informational(status, detail, why):
     claim = {"text": ANSWER, "probability": 0.1, "doubtful": [{"start": 9, "end": 13, "probability": 0.8}]}
     score = Score(MetricResult("faithfulness", 0.1, {"claims": [claim], **detail}), status, "local", "1")
-    marks = answer_marks(ANSWER, {"faithfulness": score}, ["It costs two euros."])
+    marks = answer_marks(ANSWER, {"faithfulness": score}, ["It costs two euros."], {})
     assert [(mark["kind"], mark["informational"]) for mark in marks] == [("unsupported", why), ("doubtful", why)]

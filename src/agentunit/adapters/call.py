@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -55,6 +56,14 @@ class Call:
         """The agent's code has come to its end; in the context in which it began."""
         if self.spans is not None:
             self.spans.end()
+
+    def starting(self) -> AbstractContextManager[None]:
+        """Within it a program is started and ``begin_probe`` called, so that nothing it detaches is lost from sight."""
+        if probes.wanted.get() is None:
+            return nullcontext()
+        from agentunit.probes.meter import meter
+
+        return meter().adopting()
 
     def begin_probe(self, pid: int | None = None) -> None:
         """Measure from here on, if the run's metrics ask for it: this process, or a child of it."""

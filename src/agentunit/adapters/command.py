@@ -75,19 +75,20 @@ class CommandAgent:
         call, errors = Call(), BoundedText()
         try:
             question = request_json(case, seed)
-            process = await asyncio.create_subprocess_exec(
-                *self._arguments,
-                stdin=PIPE,
-                stdout=PIPE,
-                stderr=PIPE,
-                cwd=self._cwd,
-                env=self._env,
-                start_new_session=os.name == "posix",
-            )
+            with call.starting():
+                process = await asyncio.create_subprocess_exec(
+                    *self._arguments,
+                    stdin=PIPE,
+                    stdout=PIPE,
+                    stderr=PIPE,
+                    cwd=self._cwd,
+                    env=self._env,
+                    start_new_session=os.name == "posix",
+                )
+                call.begin_probe(process.pid)
         except Exception as error:  # noqa: BLE001 - no such program any more, no more processes: the case says so
             call.fail("raised", f"the command cannot be started: {describe_error(error)}")
             return call.result()
-        call.begin_probe(process.pid)
         try:
             await asyncio.wait_for(_converse(process, question, call, errors), timeout_s)
         except (asyncio.TimeoutError, TimeoutError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from itertools import takewhile
 
 _RUN_OF_SPACE = re.compile(r"\s\s+")
@@ -116,7 +116,7 @@ def normalised_transcript(text: str) -> str:
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold()).translate(_APOSTROPHES)
     # Invisible format characters (a soft hyphen, a joiner) neither part words nor belong to them.
     visible = "".join(letter for letter in folded if unicodedata.category(letter) != "Cf")
-    letters = list(_THOUSANDS.sub(lambda number: number[0].replace(",", ""), visible))
+    letters = _apart(_THOUSANDS.sub(lambda number: number[0].replace(",", ""), visible))
     kept = [letter if _is_heard(letter) else " " for letter in letters]
     for place in range(1, len(letters) - 1):
         before, letter, after = letters[place - 1 : place + 2]
@@ -124,7 +124,7 @@ def normalised_transcript(text: str) -> str:
             letter == "." and before.isdecimal() and after.isdecimal()
         ):
             kept[place] = letter
-    return " ".join("".join(_apart(kept)).split())
+    return " ".join("".join(kept).split())
 
 
 def without_word_gaps(normalised: str) -> str:
@@ -136,7 +136,7 @@ def without_word_gaps(normalised: str) -> str:
     return _UNSPACED_GAP.sub("", normalised)
 
 
-def _apart(letters: list[str]) -> list[str]:
+def _apart(letters: Iterable[str]) -> list[str]:
     """Letters of scripts without spaces, each with the marks that follow it, set apart by spaces."""
     found: list[str] = []
     was_unspaced = False

@@ -6,6 +6,8 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from agentunit.formulas.sustainability import trapezoid
 from agentunit.probes.counters import Gpus, MachineTime, RaplCounters
@@ -102,9 +104,9 @@ class Meter:
                 self._set_up()
             self._advance()
             if not self._active:
-                self._adoption.begin()
+                self._adoption.begin(self)
             self._active.append(account)
-            account.others = frozenset(self._last.sessions)
+            account.others = self.tree.children_before(account.pid)
             account.take_memory(self._memory_of(account, self._last), 0.0)
             account.thread_s = thread_cpu_s(account.thread)
             if len(self._active) == 1:
@@ -113,6 +115,18 @@ class Meter:
                 threading.Thread(
                     target=self._keep_looking, args=(self._stop,), name="agentunit-probe", daemon=True
                 ).start()
+
+    @contextmanager
+    def adopting(self) -> Iterator[None]:
+        """Keep orphans in sight while a program is started: it may detach another one before it is measured."""
+        starter = object()
+        with self._lock:
+            self._adoption.begin(starter)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._adoption.end(starter)
 
     def end(self, account: Account) -> bool:
         """Attribute all until now and leave the account.
@@ -131,7 +145,7 @@ class Meter:
             self._active = [each for each in self._active if each is not account and not each.left]
             if not self._active:
                 self._stop.set()
-                self._adoption.end()
+                self._adoption.end(self)
             self._lock.release()
 
     def _keep_looking(self, stop: threading.Event) -> None:
@@ -151,7 +165,7 @@ class Meter:
                     self._failure = f"the probe stopped looking: {type(error).__name__}: {error}"
                     return
                 if not self._active:
-                    self._adoption.end()
+                    self._adoption.end(self)
                     return
 
     def _advance(self) -> None:

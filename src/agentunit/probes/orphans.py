@@ -20,9 +20,16 @@ class Adoption:
     def __init__(self) -> None:
         self.problem: str | None = None
         self._ours = False
+        self._wanted_by: set[int] = set()
 
-    def begin(self) -> None:
-        """Adopt from now on. What the program itself has asked the system for stays as it is."""
+    def begin(self, who: object) -> None:
+        """Adopt from now on, until all who wanted it have had enough.
+
+        What the program itself has asked the system for stays as it is.
+        """
+        self._wanted_by.add(id(who))
+        if self._ours:
+            return
         try:
             if _subreaper():
                 return
@@ -31,9 +38,10 @@ class Adoption:
         except (OSError, ImportError, AttributeError, ValueError) as error:
             self.problem = f"processes that detach themselves (daemons, setsid) are lost from sight here: {error}"
 
-    def end(self) -> None:
-        """Adopt no more; those adopted stay."""
-        if self._ours:
+    def end(self, who: object) -> None:
+        """Adopt no more, unless somebody else wants it; those adopted stay."""
+        self._wanted_by.discard(id(who))
+        if self._ours and not self._wanted_by:
             self._ours = False
             with suppress(OSError):
                 _set_subreaper(False)

@@ -125,6 +125,18 @@ class ProcessTree:
         self._own_s, self._ended_s, self._below = own_s, ended_s, below
         return increase
 
+    def children_before(self, pid: int | None) -> frozenset[int]:
+        """The children of this process that were born before one of them, as the last look saw them; all for ``None``.
+
+        What a program detaches is a child as well, and may be there before anybody looks: it was born after it.
+        """
+        began = self._below.get(pid) if pid is not None else None
+        return frozenset(
+            each
+            for each, seen in self._below.items()
+            if seen.child == each and (began is None or seen.born < began.born)
+        )
+
     def _in_their_branches(self, below: dict[int, Reading]) -> dict[int, Reading]:
         """An orphan that became a child of this process, and what it starts, stays in the branch that it comes from."""
         adopted = {
