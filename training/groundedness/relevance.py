@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from agentunit_local.grounding.claims import claims_of
@@ -22,6 +22,9 @@ from sklearn.linear_model import LogisticRegression
 from training.groundedness.groups import rows_of
 
 _QNLI_ROWS = 200
+# RGB labels passages by the words of the answer. It teaches that a passage that holds all of it helps, and would teach nothing else if it counted more:
+# passages of ARES, by tenths left out, are told apart by 0.864 without RGB, by 0.852 with this share, and by 0.834 with the whole.
+_RGB_SHARE = 0.3
 
 
 class Judged(NamedTuple):
@@ -51,13 +54,24 @@ def judged_by_the_question(data: Path) -> Iterator[Judged]:
 
 
 def judged_by_the_answer(data: Path) -> Iterator[Judged]:
-    """Rows of ARES. RGB labels passages by the words of the answer, which would teach nothing but that."""
+    """Rows of ARES and RGB."""
     for row in rows_of(data / "dev/rag_triad.jsonl.gz"):
         yield Judged("ares", row["question"], row["response"], row["context"], int(row["context_relevant"]))
+    for row in rows_of(data / "dev/retrieval.jsonl.gz"):
+        for label in ("positive", "negative") if "relevant" not in row else ():
+            for passage in row[label]:
+                yield Judged("rgb", row["question"], _first(row["answer"]), [passage], int(label == "positive"))
 
 
-def fit_relevance(rows: Iterable[Judged], names: Sequence[str]) -> dict[str, float]:
-    """Weights of the named signals. Each kind counts alike, and in it each label does.
+def _first(answer: Any) -> str:
+    """The first way of writing an answer that may be written in several."""
+    return answer if isinstance(answer, str) else _first(answer[0])
+
+
+def fit_relevance(
+    rows: Iterable[Judged], names: Sequence[str], shares: Mapping[str, float] | None = None
+) -> dict[str, float]:
+    """Weights of the named signals. Each kind counts alike, unless ``shares`` has another share for it, and in it each label does.
 
     Whole answers are used, though passages are then judged by the claim that they fit best: with that claim, passages of ARES were
     told apart less well (0.85 instead of 0.86, by tenths left out).
@@ -77,7 +91,7 @@ def fit_relevance(rows: Iterable[Judged], names: Sequence[str]) -> dict[str, flo
             labels.append(row.relevant)
             kinds.append((row.kind, row.relevant))
     sizes = Counter(kinds)
-    weights = np.array([1 / sizes[each] for each in kinds])
+    weights = np.array([(shares or {}).get(each[0], 1.0) / sizes[each] for each in kinds])
     model = LogisticRegression(C=1.0).fit(
         np.array(inputs), labels, sample_weight=weights * len(weights) / weights.sum()
     )
@@ -89,7 +103,9 @@ def main(data: Path, calibration: Path) -> None:
     """Fit and write."""
     known = json.loads(calibration.read_text(encoding="utf-8"))
     known["relevance"] = fit_relevance(judged_by_the_question(data), ("whole", "part", "words"))
-    known["answered_relevance"] = fit_relevance(judged_by_the_answer(data), ("part", "words", "answer", "answer_words"))
+    known["answered_relevance"] = fit_relevance(
+        judged_by_the_answer(data), ("part", "words", "answer", "answer_words"), {"rgb": _RGB_SHARE}
+    )
     calibration.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
     print(json.dumps({name: known[name] for name in ("relevance", "answered_relevance")}))
 

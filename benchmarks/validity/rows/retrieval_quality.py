@@ -41,8 +41,8 @@ CANNOT = {
     "local": (
         "Without an answer, a passage that is on the topic may score as well as one that helps. A wrong answer of the "
         "agent makes the passage that it came from look useful. The sets are small and of three kinds only: weights "
-        "were fitted on them (with an answer: on ARES), MS MARCO has no answers, and RGB has right ones only, by whose "
-        "words passages were labeled."
+        "were fitted on them (with an answer: on ARES and RGB), MS MARCO has no answers, and RGB has right ones only, "
+        "by whose words passages were labeled."
     ),
 }
 
