@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import gzip
 import http.server
 import json
@@ -445,11 +446,16 @@ def test_https_goes_through_the_environments_proxy_in_a_tunnel(ask, monkeypatch)
         heads = []
 
         def serve():
-            with proxy.accept()[0] as connection:
-                heads.append(connection.recv(65536).decode())
-                connection.sendall(b"HTTP/1.1 407 Log in first\r\n\r\n")
+            # The port may have been that of an earlier server, which somebody still tries to reach.
+            while not heads:
+                with proxy.accept()[0] as connection, contextlib.suppress(OSError):
+                    connection.settimeout(5)
+                    head = connection.recv(65536).decode(errors="replace")
+                    if head.startswith("CONNECT nobody.invalid"):
+                        heads.append(head)
+                        connection.sendall(b"HTTP/1.1 407 Log in first\r\n\r\n")
 
-        thread = threading.Thread(target=serve)
+        thread = threading.Thread(target=serve, daemon=True)
         thread.start()
         monkeypatch.setenv("https_proxy", f"http://proxy:proxypass@127.0.0.1:{proxy.getsockname()[1]}")
         monkeypatch.setenv("no_proxy", "")
