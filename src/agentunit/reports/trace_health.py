@@ -127,11 +127,8 @@ class TraceHealth(Struct):
 
 
 @dataclass(frozen=True)
-class _Readiness:
-    """A quality metric as a run has it, with the backend that is in use here: only whether it could score a case.
-
-    Which evidence counts depends on the backend; no model and no judge is asked.
-    """
+class _Asked:
+    """A metric that is asked in another way than a run asks it."""
 
     metric: Any
 
@@ -142,6 +139,14 @@ class _Readiness:
     @property
     def info(self) -> MetricInfo:
         return describe(self.metric)
+
+
+@dataclass(frozen=True)
+class _Readiness(_Asked):
+    """A quality metric as a run has it, with the backend that is in use here: only whether it could score a case.
+
+    Which evidence counts depends on the backend; no model and no judge is asked.
+    """
 
     def case_is_enough(self, item: Item) -> bool:
         """Whether the metric needs no work of an agent."""
@@ -162,18 +167,8 @@ class _Readiness:
 
 
 @dataclass(frozen=True)
-class _OfMedia:
+class _OfMedia(_Asked):
     """A metric of images, recordings or videos, asked only about cases that have one; most score any text."""
-
-    metric: Any
-
-    @property
-    def name(self) -> str:
-        return str(self.metric.name)
-
-    @property
-    def info(self) -> MetricInfo:
-        return describe(self.metric)
 
     def evaluate(self, case: Any, trace: Any, outcome: Any) -> MetricResult:
         """What the metric says, or that there is no media."""
