@@ -14,8 +14,8 @@ import statistics
 import time
 from collections.abc import Callable, Iterator
 
-from agentunit.engine.following.series import SeriesKey, SeriesState, new_series, share_of
-from agentunit.formulas.drift import BASELINE_SIZE
+from agentunit.addons.watch.drift import BASELINE_SIZE
+from agentunit.addons.watch.following.series import SeriesKey, SeriesState, new_series, share_of
 from agentunit.metrics.base import MetricInfo
 
 DAYS = 30

@@ -5,11 +5,12 @@
     python -m benchmarks.gate_calibration --sequential 2,000 runs a row that stop as soon as they can tell
 
 Each pair of runs has three metrics of one kind over the same cases; each run draws its own noise. In "none" nothing
-changed, so every exit 1 is a false alarm (5 % are allowed, Holm holding for all three metrics together). In
-"= margin" the first metric truly lost just the margin, so every exit 0 is wrong (5 % are allowed). In "2 × margin" it
-lost twice as much, and exit 1 is right. "it passes" is how often the first metric alone was called no worse. Beside
-it, what two usual gates say: "mean dropped" fails when any of the three means is worse, "by margin" when one is worse
-by more than the margin.
+changed, so every "worse" is a false alarm (1 % is allowed, Holm holding for all three metrics together). In
+"= margin" the first metric truly lost just the margin, so every "ruled out" is wrong (5 % are allowed). In "2 × margin"
+it lost twice as much, and "worse" is right. "worse" says that one of the three is a regression, "ruled out" that the
+first is no worse by its margin. Beside it, what two usual gates say: "mean dropped" fails when any of the three means
+is worse, "by margin" when one is worse by more than the margin. Cases and their checks are not decided here:
+``benchmarks.verdicts`` does that.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
-from agentunit.engine.compare import compare_runs
-from agentunit.engine.decision import decide_comparison
-from agentunit.engine.gate_expressions import parse_gate
-from agentunit.engine.scored_run import ScoredRun, SequentialAnswer, info_of
-from agentunit.engine.until_decided import (
+from agentunit.core.score_block import ScoreRow
+from agentunit.engine.deciding.compare import compare_runs
+from agentunit.engine.deciding.cut_offs import Margin
+from agentunit.engine.deciding.gate_expressions import parse_gate
+from agentunit.engine.deciding.until_decided import (
     ALPHA,
     PART,
     Course,
@@ -36,9 +37,10 @@ from agentunit.engine.until_decided import (
     gate_questions,
     run_until_decided,
 )
+from agentunit.engine.scoring.scored_run import ScoredRun, SequentialAnswer, info_of
+from agentunit.formulas.bounded_mean import MeanEvidence
 from agentunit.formulas.proportions import cases_needed
-from agentunit.formulas.sequential import MeanEvidence
-from agentunit.store.runs import RecordRow, RunHeader, ScoreRow
+from agentunit.store.runs import RecordRow, RunHeader
 
 MARGIN = 0.05
 # Metrics that score from 0 to 1, higher being better; the values are ours.
@@ -119,15 +121,16 @@ def simulate(kind: Kind, n: int, loss: float, source: random.Random) -> tuple[Sc
 def measure(kind: Kind, n: int, loss: float, runs: int, seed: int, resamples: int) -> Counter[str]:
     """How many of the simulated pairs end in each way."""
     source = random.Random(f"{kind.name} {n} {loss} {seed}")
+    margin: Margin = f"{kind.margin:.0%}" if kind.metrics == QUANTITIES else kind.margin
     seen: Counter[str] = Counter()
     for _ in range(runs):
         candidate, baseline = simulate(kind, n, loss, source)
-        comparison = compare_runs(candidate, baseline, resamples=resamples)
-        seen[f"exit {decide_comparison(comparison).exit_code}"] += 1
-        first = comparison.metrics[0].verdict
-        seen["first no worse"] += first in ("no worse", "better")
-        drops = [_drop(each.difference or 0.0, each.direction) for each in comparison.metrics]
-        limits = [each.margin or 0.0 for each in comparison.metrics]
+        comparison = compare_runs(candidate, baseline, on=kind.metrics, margin=margin, resamples=resamples)
+        seen["worse"] += bool(comparison.regressions)
+        metrics = {each.metric: each for each in comparison.metrics}
+        seen["ruled out"] += metrics[kind.metrics[0]].verdict in ("no worse", "better")
+        drops = [_drop(metrics[name].difference or 0.0, metrics[name].direction) for name in kind.metrics]
+        limits = [metrics[name].margin or 0.0 for name in kind.metrics]
         seen["mean dropped"] += any(drop > 0.0 for drop in drops)
         seen["by margin"] += any(drop > limit for drop, limit in zip(drops, limits, strict=True))
     return seen
@@ -220,9 +223,11 @@ def whole_run(name: str, source: random.Random) -> tuple[str | None, int]:
 
     def test(places: Collection[Place], alpha: float) -> Mapping[str, SequentialAnswer]:
         candidate = _run_of("candidate", [rows[place] for place in sorted(rows)], n, size)
-        return answers_by_test(candidate, baseline, places, alpha, gates=["contains >= 0.5"], resamples=500)
+        return answers_by_test(
+            candidate, baseline, places, alpha, gates=["contains >= 0.5"], margin=MARGIN, resamples=500
+        )
 
-    asked = baseline_questions(["contains"], info_of, baseline) if repeats else []
+    asked = baseline_questions(["contains"], info_of, baseline, MARGIN) if repeats else []
     questions = asked or gate_questions([parse_gate("contains >= 0.8")], info_of)
     course = Course(n, source.randrange(1 << 31), [case // size for case in range(n)], [repeats] * n)
     watched = run_until_decided(questions, course, run_places, test=test)
@@ -263,15 +268,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print_whole_runs(5 * options.runs, options.seed)
         return 0
     print(f"{options.runs} simulated pairs of runs a row, 3 metrics each, margin 0.05 (cost: 10 %)\n")
-    print("| scores | cases | true loss | exit 1 | exit 4 | exit 0 | it passes | mean dropped | by margin |")
-    print("|---|---:|---|---:|---:|---:|---:|---:|---:|")
+    print("| scores | cases | true loss | worse | ruled out | mean dropped | by margin |")
+    print("|---|---:|---|---:|---:|---:|---:|")
     for kind in KINDS:
         if options.kinds and kind.name not in options.kinds:
             continue
         for n in options.cases:
             for words, share in (("none", 0.0), ("= margin", 1.0), ("2 × margin", 2.0)):
                 seen = measure(kind, n, share * kind.margin, options.runs, options.seed, options.resamples)
-                columns = ("exit 1", "exit 4", "exit 0", "first no worse", "mean dropped", "by margin")
+                columns = ("worse", "ruled out", "mean dropped", "by margin")
                 shares = " | ".join(f"{seen[column] / options.runs:.1%}" for column in columns)
                 print(f"| {kind.name} | {n} | {words} | {shares} |", flush=True)
     return 0

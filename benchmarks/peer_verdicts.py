@@ -3,12 +3,13 @@
     python -m benchmarks.peer_verdicts --install-peers    install both under .bench/ first (npm, pip)
     python -m benchmarks.peer_verdicts --seeds 5          fewer seeds a row
 
-Each tool gets the recorded answers of a candidate that ``benchmarks.verdicts`` has made for the same seed, and one
-deterministic check: the answer contains the expected text (promptfoo: its provider ``echo`` and its assertion
-``contains``; DeepEval: ``assert_test`` with a metric of its ``BaseMetric``, in ``deepeval test run``). The exit code is
-the verdict. promptfoo is run once more with ``PROMPTFOO_PASS_RATE_THRESHOLD`` set to the baseline's pass rate, the one
-way in which it takes a baseline into account. "as the rule" counts the verdicts that agree with the rule of
-``benchmarks.verdicts`` that is named.
+A seed gives a baseline of version 1 and some candidates: the same run once more, version 1 with other tool failures,
+and version 2, where it breaks nine cases and where it breaks the share that nine of 66 are. Each tool gets the answers
+of a candidate and one deterministic check: the answer contains the expected text (promptfoo: its provider ``echo`` and
+its assertion ``contains``; DeepEval: ``assert_test`` with a metric of its ``BaseMetric``, in ``deepeval test run``).
+The exit code is the verdict. promptfoo is run once more with ``PROMPTFOO_PASS_RATE_THRESHOLD`` set to the baseline's
+pass rate, the one way in which it takes a baseline into account. "as the rule" counts the verdicts that agree with the
+rule of ``benchmarks.verdicts`` that is named.
 
 Telemetry is switched off, and where Linux lets us (``unshare``) the programs run without any network. A tool that is
 not installed is skipped by name.
@@ -17,19 +18,26 @@ not installed is skipped by name.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
 
 from benchmarks.speed.environments import ENVIRONMENTS, InstallFailed, install_peer, installed_peer, python_of
 from benchmarks.speed.peers import PEERS
-from benchmarks.verdicts import KNOWN, SAME, answers, candidates, trial_agent
+
+TRIAL = Path(__file__).resolve().parents[1] / "examples" / "trial" / "agent.py"
+KNOWN, MORE, OF = 10, 9, 66
+SAME = "the same run again"
+_UNHEARD = SimpleNamespace(record=lambda *_args, **_facts: None)
 
 PROMPTFOO_VERSION = "0.121.20"
 PROMPTFOO = ENVIRONMENTS / "promptfoo" / "node_modules" / ".bin" / "promptfoo"
@@ -200,8 +208,42 @@ def _install_promptfoo() -> None:
         subprocess.run(["npm", "install", "--prefix", folder, *options, f"promptfoo@{PROMPTFOO_VERSION}"], check=False)
 
 
+def trial_agent() -> ModuleType:
+    """The module of the example; it is not in a package."""
+    spec = importlib.util.spec_from_file_location("agentunit_trial_agent", TRIAL)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def answers(
+    trial: ModuleType, cases: Sequence[Mapping[str, Any]], version: str, seed: str, repeats: int
+) -> list[list[str]]:
+    """What the agent says, by case and repeat."""
+    return [
+        [
+            trial.answer(case["query"], case["metadata"], _UNHEARD, f"{seed} {case['id']} {repeat}", version)
+            for repeat in range(repeats)
+        ]
+        for case in cases
+    ]
+
+
+def candidates(n: int) -> dict[str, tuple[str, int]]:
+    """The version of the agent behind each candidate, and how many of n cases it truly breaks."""
+    share = round(n * MORE / OF)
+    return {
+        SAME: ("1", 0),
+        "only noise": ("1", 0),
+        f"{MORE} more broken": ("2", MORE),
+        f"{share} more broken": ("2", share),
+    }
+
+
 def rows_of(n: int, repeats: int, seed: int) -> Iterator[tuple[str, list[Row], list[Row]]]:
-    """For each candidate its answers and the baseline's, as ``benchmarks.verdicts`` makes them for a seed."""
+    """For each candidate its answers and the baseline's."""
     trial = trial_agent()
     for name, (version, n_broken) in candidates(n).items():
         cases = trial.cases(n, KNOWN, n_broken)

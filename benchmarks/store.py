@@ -23,16 +23,15 @@ from typing import NamedTuple
 import agentunit
 from agentunit.core.case import DatasetCase
 from agentunit.core.codec import encode_record
-from agentunit.core.outcome import Outcome
-from agentunit.core.records import Record
+from agentunit.core.records import Outcome, Record
 from agentunit.core.results import Score
 from agentunit.core.trace import TraceLog
-from agentunit.engine.scored_run import infos_as_data, run_from_store
-from agentunit.engine.scoring import Run
+from agentunit.engine.scoring.records import Run
+from agentunit.engine.scoring.scored_run import infos_as_data, run_from_store
 from agentunit.metrics.registry import resolve_metrics
 from agentunit.store import open_store
-from agentunit.store.protocol import RunStore
-from agentunit.store.score_blocks import BLOCK_SIZE, written_scores
+from agentunit.store.run_store import RunStore
+from agentunit.store.score_blocks import BLOCK_SIZE, ScoreBuffer
 from benchmarks.speed.peak_memory import peak_bytes
 
 METRICS = ("exact_match", "tool_success", "cost", "token_usage", "response_time")
@@ -120,8 +119,12 @@ def _write(store: RunStore, run_id: str, n: int, lines: list[bytes], scored: lis
     while rows := [(run_id, p, 0, f"stock-{p}", 0, 0.5, line) for p, line in islice(numbered, _LINES_AT_ONCE)]:
         store.add_lines(rows)
     places = enumerate(islice(cycle(scored), n))
-    while some := [row for p, each in islice(places, BLOCK_SIZE) for row in written_scores(run_id, p, 0, each)]:
-        store.add_written_scores(some)
+    waiting = ScoreBuffer()
+    for position, scores in places:
+        waiting.add(position, 0, scores)
+        if waiting.n_cases == BLOCK_SIZE:
+            store.add_blocks(run_id, waiting.take())
+    store.add_blocks(run_id, waiting.take())
 
 
 def main() -> None:

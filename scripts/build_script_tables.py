@@ -21,7 +21,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from agentunit.privacy.detection.script_tables import DATA_FOLDER, bare
+from agentunit.addons.names.script_tables import DATA_FOLDER, bare
 from scripts.build_gazetteer import OWN_LISTS, names_by_language
 
 Table = dict[str, set[str]]

@@ -15,10 +15,10 @@ from agentunit.metrics.base import MetricInfo, describe
 from agentunit.metrics.registry import DEFAULT_METRICS, MetricRegistry, import_path, parameter_defaults
 from agentunit.metrics.trust import describe_trust
 from agentunit.multiagent import CoordinationMetrics, EmergentBehaviorMetrics, NetworkMetrics
-from agentunit.privacy.detectors import TABLES
+from agentunit.privacy.detectors import TABLES, TABLES_ALONE
 from agentunit.privacy.findings import PII_TYPES
 from agentunit.privacy.metrics import PIILeakageMetric
-from agentunit.reports.figures import describe_direction, describe_range
+from agentunit.reports.figures import describe_range, describe_values
 from agentunit.reports.json_report import known_backends
 from scripts.format_matrix import traces_page
 from scripts.reference_pages import api_page, cli_page
@@ -115,7 +115,7 @@ def _card(metric: object) -> list[str]:
         "",
         prose,
         "",
-        f"- range: {describe_range(info)}; {describe_direction(info.direction)}",
+        f"- range: {describe_values(info)}",
         f"- needs: {'; '.join(info.inputs) or 'nothing'}",
         *_answer_keys(info),
         *criteria,
@@ -210,7 +210,9 @@ def _personal_data() -> list[str]:
     for kind in PII_TYPES:
         if kind in NO_FORM:
             continue
-        rules = dict.fromkeys(row.rule.replace("_", " ") for table in TABLES for row in table if row.type == kind)
+        rules = dict.fromkeys(
+            row.rule.replace("_", " ") for table in (*TABLES, *TABLES_ALONE) for row in table if row.type == kind
+        )
         findings = metric.evaluate({"id": "example"}, None, PII_EXAMPLES[kind]).detail["findings"]
         if [each["type"] for each in findings] != [kind]:
             raise ValueError(f"PII_EXAMPLES[{kind!r}] must hold one finding of its type; found {findings}")

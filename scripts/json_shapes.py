@@ -102,7 +102,10 @@ def _shape(path: str, value: Any, metrics: set[str]) -> Iterator[str]:
         for each in value:
             yield from _shape(f"{path}[]", each, metrics)
     elif isinstance(value, dict):
-        if re.split(r"[.\[]", path.removesuffix("[]"))[-1] in _OPEN:
+        # A kept decision has the shape of one that is printed.
+        is_kept = path.endswith("decisions[].decision")
+        if is_kept or re.split(r"[.\[]", path.removesuffix("[]"))[-1] in _OPEN:
             return
+        are_cases = path.endswith("comparison.cases")
         for key, each in value.items():
-            yield from _shape(f"{path}.{'*' if key in metrics else key}", each, metrics)
+            yield from _shape(f"{path}.{'*' if are_cases or key in metrics else key}", each, metrics)

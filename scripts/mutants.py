@@ -443,7 +443,7 @@ def main() -> int:
     reader.add_argument(
         "--rooms",
         default=",".join(ROOMS),
-        help=f"packages, or folders and files in them: engine/gates.py,core (default {','.join(ROOMS)})",
+        help=f"packages, or folders and files in them: engine/deciding/gates.py,core (default {','.join(ROOMS)})",
     )
     reader.add_argument("--fresh", action="store_true", help="forget the results that are kept, and what tests call")
     options = reader.parse_args()

@@ -20,7 +20,7 @@ from typing import Any
 import click
 
 from agentunit.cli.main import _EXIT_CLOSED, EXIT_STOPPED, cli
-from agentunit.engine.decision import _VERDICTS
+from agentunit.engine.deciding.decision import _VERDICTS
 from agentunit.metrics.base import describe
 from agentunit.metrics.registry import MetricRegistry
 from scripts.json_shapes import json_shapes

@@ -14,7 +14,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "viewer" / "src" / "types.ts"
-TARGET = ROOT / "src" / "agentunit" / "viewer" / "static" / "schemas.json"
+TARGET = ROOT / "src" / "agentunit" / "addons" / "viewer" / "static" / "schemas.json"
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
 _TOKEN = re.compile(r'\s*("(?:[^"\\]|\\.)*"|[A-Za-z_]\w*|\?:|\d+|[{}\[\]()<>|;:,=])')
 _PLAIN = {

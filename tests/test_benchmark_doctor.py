@@ -10,9 +10,9 @@ from benchmarks.doctor.function_calls import _bfcl_case
 from benchmarks.doctor.repositories import NEEDED, VARIABLE, data_folder, repository
 from benchmarks.doctor.suites import _webarena_assertions
 
+from agentunit.addons.review.soundness.examine import CHECKS
+from agentunit.addons.review.soundness.material import Material
 from agentunit.datasets.readers import load_dataset
-from agentunit.soundness.examine import CHECKS
-from agentunit.soundness.material import Material
 
 
 def _faults() -> list[dict]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from agentunit.backends import sentences
+from agentunit.backends import sentence_encoders
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -71,7 +71,7 @@ def captions() -> list[dict[str, Any]]:
 
 
 def test_captions_are_ranked_with_and_without_those_of_people(measured: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sentences, "find_spec", lambda name: None)
+    monkeypatch.setattr(sentence_encoders, "find_spec", lambda name: None)
     family = measured("image_caption_accuracy", "caption_thumb", captions())
     values = {(figure.scorer.title, figure.dataset): figure for figure in family.figures}
     words_alone = values["image_caption_accuracy (keywords)", "thumb, captions of systems only"]
@@ -81,7 +81,7 @@ def test_captions_are_ranked_with_and_without_those_of_people(measured: Any, mon
     assert any("was not measured" in remark for remark in family.remarks)
 
 
-@pytest.mark.skipif(sentences.sentences_unready() is not None, reason="agentunit-local is not installed")
+@pytest.mark.skipif(sentence_encoders.sentences_unready() is not None, reason="agentunit-local is not installed")
 def test_the_mix_stands_beside_its_parts(measured: Any) -> None:
     family = measured("image_caption_accuracy", "caption_thumb", captions())
     assert {figure.scorer.title for figure in family.headline} == {

@@ -102,7 +102,7 @@ def test_a_metric_that_is_off_is_found_out(measured, monkeypatch):
     from agentunit.metrics import builtin
 
     monkeypatch.setattr(
-        builtin.CostMetric, "score_item", lambda self, item: self._result(0.01, "x", None, None, False, "x")
+        builtin.CostMetric, "score_item", lambda self, item: self._result(0.01, "x", None, None, False, "x", "")
     )
     _, figures = measured("operational_exactness", [tau2_run(index) for index in range(4)])
     assert figures["cost (x)", "tau2_sims", "exactly right"].value == 0.0

@@ -9,10 +9,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from agentunit.addons.review.labeling.label_files import Label
 from agentunit.backends.quality import Verdict
 from agentunit.core.case import DatasetCase
 from agentunit.core.records import Record
-from agentunit.datasets.labels import Label
 
 ROOT = Path(__file__).resolve().parents[1]
 UNSEEN = "mean of the sets unseen in training"
@@ -42,7 +42,7 @@ def model(monkeypatch, tmp_path):
     from benchmarks.validity import quality_backends, seen_in_training
 
     made = TrueModel()
-    monkeypatch.setattr("agentunit.formulas.agreement.MOST_RESAMPLES", 200)
+    monkeypatch.setattr("agentunit.addons.review.labeling.agreement.MOST_RESAMPLES", 200)
     monkeypatch.setattr("agentunit.backends.quality.installed_backends", lambda: {"local": SimpleNamespace()})
     monkeypatch.setattr("agentunit.backends.quality.load_backend", lambda name: made)
     # Nothing of the repository's own record or training is read.
@@ -126,7 +126,7 @@ def test_calibration_with_sets_and_labels_alike_weighs_rows(model):
     from benchmarks.validity.measure import Scorer
     from benchmarks.validity.quality_figures import calibration_figures
 
-    from agentunit.engine.validity import ScoredRow
+    from agentunit.addons.review.labeling.scorer_agreement import ScoredRow
 
     rows = [ScoredRow(1.0, 0.75, None)] * 3 + [ScoredRow(0.0, 0.75, None)]
     over_all, alike = calibration_figures({Scorer("m", "metric"): {"s": rows}}, ["s"], "rows")

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from agentunit.core.case import DatasetCase
-from agentunit.core.outcome import Outcome
-from agentunit.core.records import Record
+from agentunit.core.records import Outcome, Record
 from agentunit.core.trace import TraceEvent, TraceLog
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -75,7 +74,7 @@ def test_what_the_command_prints_are_recorded_figures_of_sets_that_no_choice_was
     from benchmarks.validity.rows.suspects import CHOSEN_WITH
     from benchmarks.validity.suspects import recorded_sets
 
-    from agentunit.reports.suspects_console import WORTH
+    from agentunit.addons.review._suspects_console import WORTH
 
     fresh = [each for each in recorded_sets() if each.name not in CHOSEN_WITH]
     assert len(fresh) == 3

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import random
 import sys
 from pathlib import Path
 
 import pytest
-from benchmarks.torture import page
+from benchmarks.torture import growth, hostile_files, hostile_senders, named_modules, page
 from benchmarks.torture.children import Child, wait_for
 from benchmarks.torture.fuzz.mutate import mutated
 from benchmarks.torture.fuzz.targets import TARGETS, Target, prepare_folder
@@ -124,3 +126,68 @@ def test_the_same_seed_makes_the_same_inputs() -> None:
     made = [mutated(first, seeds) for _ in range(200)]
     assert made == [mutated(second, seeds) for _ in range(200)]
     assert len(set(made)) > 150
+
+
+def test_a_forged_run_names_a_module_in_one_place(tmp_path: Path) -> None:
+    lines = [{"header": {"settings": {"gates": ["a >= 1"], "tags": {}}}}, {"scores": {"a": {"value": None}}}]
+    places = list(named_modules._places(lines))
+    assert places == [
+        (0, "header", "settings", "gates", 0),
+        (0, "header", "settings", "tags"),
+        (1, "scores", "a", "value"),
+    ]
+    for place, forged in named_modules._forged(lines, places, random.Random(2), 80):
+        assert "torture_canary" in json.dumps(forged), place
+    assert "torture_canary" not in json.dumps(lines)
+
+
+def test_a_module_that_is_imported_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(named_modules, "_OF_FILES", ())
+    monkeypatch.setattr(named_modules, "_OF_STORES", (["runs"],))
+    (tmp_path / "base.db").touch()
+    monkeypatch.setattr(named_modules, "CliRunner", lambda **settings: Importing(tmp_path / "imported"))
+    assert named_modules._try([{}], []) == "'runs' imported the module that is named here"
+
+
+class Importing:
+    """Commands that import what they are given."""
+
+    exception = None
+    exit_code = 0
+
+    def __init__(self, canary: Path) -> None:
+        self._canary = canary
+
+    def invoke(self, *_: object) -> Importing:
+        self._canary.touch()
+        return self
+
+
+def test_time_that_grows_with_the_square_is_noticed(capsys: pytest.CaptureFixture[str]) -> None:
+    def quadratic(n: int) -> None:
+        for _ in range(n):
+            sum(range(n))
+
+    growth._measure("square", quadratic, 400)
+    growth._measure("line", lambda n: quadratic(400) if n == 400 else [quadratic(400) for _ in range(4)], 400)
+    square, line = [json.loads(each)["growth"] for each in capsys.readouterr().out.splitlines()]
+    assert line < growth.MOST_GROWTH < square
+
+
+def test_requests_hold_what_must_not_leave_and_are_dense() -> None:
+    for number in range(20):
+        headers, body = hostile_senders._personal(random.Random(number), number)
+        plain = gzip.decompress(body) if "Content-Encoding" in headers else body
+        assert any(secret in plain for secret in hostile_senders._SECRETS[-3:]) or b"536221234" in plain
+        assert b"mia.lindqvist" in plain
+    for kind in hostile_senders._DENSE:
+        _, body = hostile_senders._dense(kind, 100_000)
+        assert len(body) < 2_000
+        assert len(gzip.decompress(body)) >= 100_000
+
+
+def test_literals_are_as_long_as_they_are_said_to_be() -> None:
+    made = {hostile_files.literals(random.Random(seed)) for seed in range(200)}
+    assert len(made) > 30
+    assert max(map(len, made)) <= 80_000

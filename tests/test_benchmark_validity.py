@@ -418,7 +418,7 @@ def test_two_scorers_are_compared_on_the_same_cases_only():
     from benchmarks.validity.measure import Scorer
     from benchmarks.validity.quality_figures import above_plain, unnumbered
 
-    from agentunit.engine.validity import ScoredRow
+    from agentunit.addons.review.labeling.scorer_agreement import ScoredRow
 
     ours, plain = Scorer("faithfulness", "metric", "local"), Scorer(ANSWER_WORDS_IN_CONTEXT.name, "baseline")
     right = [ScoredRow(number % 2, 0.1 + 0.8 * (number % 2), (number, f"text {number}")) for number in range(40)]

@@ -22,7 +22,7 @@ import pytest
 
 import agentunit
 from agentunit.backends import quality
-from agentunit.core.outcome import Outcome
+from agentunit.core.records import Outcome
 from agentunit.core.trace import TraceEvent, TraceLog
 from agentunit.datasets.base import DatasetCase
 from agentunit.metrics import registry as registry_module
@@ -769,11 +769,13 @@ def test_detected_personal_data(text: str, kind: str, confidence: float, sentenc
 @pytest.fixture
 def both_services_ready(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """RAGAS is installed and a model is configured; RAGAS gives every answer 0.85."""
-    from agentunit.backends.judge.judge_backend import JudgeBackend
-    from agentunit.backends.ragas.ragas_backend import RagasBackend
+    from agentunit.addons.judge.judge_backend import JudgeBackend
+    from agentunit.addons.ragas._ragas_backend import RagasBackend
 
     monkeypatch.delenv("AGENTUNIT_BACKEND", raising=False)
     monkeypatch.delenv("AGENTUNIT_RAGAS", raising=False)
+    monkeypatch.setenv("AGENTUNIT_JUDGE_URL", "http://127.0.0.1:8000/v1")
+    monkeypatch.setenv("AGENTUNIT_JUDGE_MODEL", "judge-1")
     for kind in (JudgeBackend, RagasBackend):
         monkeypatch.setattr(kind, "unready", lambda self: None)
     monkeypatch.setattr(
@@ -846,7 +848,7 @@ class Directions:
         return [(each, (1 - each * each) ** 0.5) for each, _ in zip(self.cosines, sources, strict=False)]
 
     def encode_texts(self, texts: Any) -> list[Any]:
-        from agentunit.backends.clip.encoder import EncodedText
+        from agentunit.multimodal.clip_metric import EncodedText
 
         return [EncodedText(((1.0, 0.0),), (4,), True) for _ in texts]
 
@@ -932,7 +934,7 @@ def test_any_sentence_transformers_model_where_the_package_is_installed(
 
 @pytest.mark.parametrize(("semantic", "keywords"), [line(327, 0.7, 0.3)])
 def test_caption_weights(semantic: float, keywords: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    from agentunit.multimodal import captions
+    from agentunit.multimodal import reference_texts
 
     metric = metric_of("ImageCaptionAccuracyMetric")
     fixed = SimpleNamespace(name="fixed", similarity=lambda caption, reference: 0.5)
@@ -940,7 +942,7 @@ def test_caption_weights(semantic: float, keywords: float, monkeypatch: pytest.M
     result = metric.evaluate(CAPTION, None, "a dog")
     assert (result.detail["precision"], result.detail["recall"]) == (1.0, 0.5)
     assert result.value == pytest.approx(semantic * 0.5 + keywords * result.detail["f1"])
-    assert (semantic, keywords) == (captions.SEMANTIC_WEIGHT, captions.KEYWORD_WEIGHT)
+    assert (semantic, keywords) == (reference_texts.SEMANTIC_WEIGHT, reference_texts.KEYWORD_WEIGHT)
 
 
 # "Dependencies: None" and "(optional)": these score on a base install

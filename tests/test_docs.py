@@ -24,8 +24,9 @@ ROOT = Path(__file__).resolve().parent.parent
 FRAMEWORK_PAGES = sorted((ROOT / "docs" / "frameworks").glob("*.md"))
 TOP_PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")]
 TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
+CONTRIBUTING = sorted((ROOT / "docs" / "contributing").glob("*.md"))
 EXAMPLES = sorted((ROOT / "examples").glob("*/README.md"))
-PAGES = sorted([*TOP_PAGES, *(ROOT / "docs").glob("*.md"), *FRAMEWORK_PAGES, *TUTORIALS])
+PAGES = sorted([*TOP_PAGES, *(ROOT / "docs").glob("*.md"), *FRAMEWORK_PAGES, *TUTORIALS, *CONTRIBUTING])
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -136,7 +137,7 @@ def run_and_compare(command: str, shown: str, where: str) -> None:
     checker = doctest.OutputChecker()
     options = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     same = checker.check_output(_without_model_figures(shown), _without_model_figures(done.stdout), options)
-    assert not shown or same, f"{where}: {command}\n{done.stdout}"
+    assert not shown or same, f"{where}: {command}\n{done.stdout}\n{done.stderr}"
 
 
 def _without_model_figures(output: str) -> str:

@@ -140,6 +140,13 @@ def test_no_extra_asks_an_index_for_one_of_ours(origin: Any) -> None:
         assert not re.search(r"(?<!/)agentunit-", asked), asked
 
 
+def test_the_local_model_names_none_of_ours() -> None:
+    """pip asks an index for such a name where the local model and an extra are installed by one command."""
+    text = (ROOT / "packages/agentunit-local/pyproject.toml").read_text(encoding="utf-8")
+    (dependencies,) = re.findall(r"^dependencies = (.+)$", text, re.M)
+    assert "agentunit" not in dependencies
+
+
 def test_hints_are_worded_in_one_place() -> None:
     worded = [
         str(path.relative_to(ROOT))
@@ -158,7 +165,7 @@ def test_no_page_or_workflow_installs_one_of_ours_by_a_name_that_anybody_could_r
     ours = re.compile(
         r"""(?:^|[\s"'=])agentunit(?:-eval|-local|-local-large)?(?:\[[^]]*\])?(?=$|[\s"';,)<>=]|\.\s)(?! @)"""
     )
-    kinds = (".md", ".txt", ".py", ".yml", ".yaml", ".toml", "")
+    kinds = (".md", ".txt", ".py", ".ts", ".tsx", ".yml", ".yaml", ".toml", "")
     paths = [ROOT / name for name in listed.stdout.split("\n") if name and Path(name).suffix in kinds]
     wrong = [
         f"{path.relative_to(ROOT)}: {line.strip()[:160]}"

@@ -84,13 +84,13 @@ def test_what_decides_is_changed(code: str, changes: list[str]) -> None:
 
 
 def test_a_file_of_a_package_can_be_chosen() -> None:
-    assert {each.path for each in sample(["engine/gates.py"], 1)} == {"src/agentunit/engine/gates.py"}
+    assert {each.path for each in sample(["engine/deciding/gates.py"], 1)} == {"src/agentunit/engine/deciding/gates.py"}
 
 
 def test_the_nearest_tests_come_first() -> None:
-    near, rest, elsewhere = mutants.test_files("src/agentunit/engine/gates.py")
+    near, rest, elsewhere = mutants.test_files("src/agentunit/engine/deciding/gates.py")
     assert "tests/engine/test_gates.py" in near
-    assert {"tests/engine/test_provenance.py", "src/agentunit/engine/gate_expressions.py"} <= set(rest)
+    assert {"tests/engine/test_provenance.py", "src/agentunit/engine/deciding/gate_expressions.py"} <= set(rest)
     assert elsewhere
     assert not any(each.startswith(("tests/engine", "tests/optional")) for each in elsewhere)
     assert mutants.test_files("src/agentunit/formulas/privacy.py")[0][0] == "src/agentunit/formulas/privacy.py"

@@ -1,4 +1,4 @@
-"""The four kinds of plug-ins, as installed packages bring them, and through the command line."""
+"""Parts of other packages, as installed packages bring them, and through the command line."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from click.testing import CliRunner, Result
 from example_plugin import use_each_part
 from installed_packages import forget_plugins, write_metadata
 
-from agentunit import plugins
+from agentunit import doors, plugins
 from agentunit.cli.main import cli
 from agentunit.core.records import Record
 from agentunit.core.results import InputError
 from agentunit.reports.reporters import ReportError, format_for, reporter_named, reporter_names, reporter_table
+from agentunit.store import open_store
+from agentunit.store.schema import StoreError
 from agentunit.traces.formats import format_named, format_names, format_table, trace_formats
 from agentunit.traces.reading import TraceFiles
 
@@ -71,13 +73,18 @@ def test_the_example_works_through_the_command_line(example: Path) -> None:
 
 def test_the_example_is_what_the_documentation_shows() -> None:
     page = (ROOT / "docs" / "plugins.md").read_text(encoding="utf-8")
-    for name in ("metric", "backend", "trace_format", "reporter"):
+    for name in ("metric", "backend", "trace_format", "reporter", "command", "detector", "store"):
         source = (EXAMPLE / "src" / "agentunit_example" / f"{name}.py").read_text(encoding="utf-8")
         body = source.partition("\n\n\n")[2].strip()
         assert body in page, f"docs/plugins.md does not show {name}.py as it is"
 
 
 # The tables
+
+
+@pytest.mark.parametrize("name", sorted(doors._PARTS))
+def test_every_door_leads_somewhere(name: str) -> None:
+    assert doors.part(name) is not None
 
 
 def test_our_own_go_through_the_same_tables() -> None:
@@ -119,8 +126,16 @@ def test_names_are_listed_without_importing_a_package(install_package: Callable[
 def test_what_does_not_load_is_named_once_and_harms_nothing(
     install_package: Callable[..., Path], capsys: pytest.CaptureFixture[str], tmp_path: Path, source: str, why: str
 ) -> None:
-    groups = ("agentunit.metrics", "agentunit.backends", "agentunit.formats", "agentunit.reporters")
-    points = {group: {"broken": "broken_plugin:THING"} for group in groups}
+    kinds = {
+        "metric": "agentunit.metrics",
+        "backend": "agentunit.backends",
+        "trace format": "agentunit.formats",
+        "reporter": "agentunit.reporters",
+        "command": "agentunit.commands",
+        "detector": "agentunit.detectors",
+        "store": "agentunit.stores",
+    }
+    points = {group: {"broken": "broken_plugin:THING"} for group in kinds.values()}
     install_package("broken-plugin", modules={"broken_plugin": source}, entry_points=points)
     # One JSON object that is no trace: every format is asked.
     for name in ("a.json", "b.json"):
@@ -139,7 +154,13 @@ def test_what_does_not_load_is_named_once_and_harms_nothing(
     assert "of broken-plugin 1.0 does not load" in " ".join(scored.stderr.split())
     assert "Traceback" not in scored.output
     findings = {each["part"]: each for each in json.loads(invoke("doctor", "--json").stdout)}
-    for kind in ("metric", "backend", "trace format", "reporter"):
+    redacted = invoke("redact", ROOT / "examples" / "plugin" / "tickets.jsonl", "--check", "--backend", "broken")
+    assert redacted.exit_code == 2
+    assert "detector 'broken' of broken-plugin 1.0 does not load" in " ".join(redacted.stderr.split())
+    listed = invoke("runs", "--store", "broken://ada:hunter2@host/runs")
+    assert listed.exit_code == 3
+    assert "store 'broken' of broken-plugin 1.0 does not load" in " ".join(listed.stderr.split())
+    for kind in kinds:
         assert findings[f"{kind} broken"]["state"] == "broken"
         assert "broken-plugin 1.0" in findings[f"{kind} broken"]["note"]
 
@@ -154,6 +175,10 @@ def test_what_does_not_load_is_named_once_and_harms_nothing(
         ("trace format", "agentunit.formats", "records"),
         ("reporter", "agentunit.reporters", "html"),
         ("reporter", "agentunit.reporters", "json"),
+        ("command", "agentunit.commands", "run"),
+        ("detector", "agentunit.detectors", "patterns"),
+        ("store", "agentunit.stores", "sqlite"),
+        ("store", "agentunit.stores", "postgresql"),
     ],
 )
 def test_our_names_stay_ours_and_the_doctor_says_who_wanted_them(
@@ -230,3 +255,23 @@ def test_an_unknown_report_format_lists_those_there_are(tmp_path: Path, monkeypa
     done = invoke("export", "last", "--to", "run.txt", "--format", "word")
     assert done.exit_code == 2
     assert "must be one of json, junit, markdown, csv, parquet, html, otel" in " ".join(done.stderr.split())
+
+
+def test_a_store_that_fails_is_named_without_its_password(
+    install_package: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    source = (
+        "def odd(address, *, read_only):\n    if 'none' in address:\n        return 5\n    raise OSError(address)\n"
+    )
+    points = {"agentunit.stores": {"odd": "odd_store:odd"}}
+    install_package("odd-store", modules={"odd_store": source}, entry_points=points)
+    with pytest.raises(
+        StoreError, match=r"store 'odd' of odd-store 1\.0 cannot open odd://ada@host/runs: OSError"
+    ) as failed:
+        open_store("odd://ada:hunter2@host/runs")
+    assert "hunter2" not in str(failed.value)
+    with pytest.raises(StoreError, match="what its package offers is no database: it has no 'execute'"):
+        open_store("odd://none")
+    with pytest.raises(StoreError, match=r"or postgresql://USER@HOST/DATABASE, odd://…; received 'other://host'"):
+        open_store("other://host")

@@ -9,7 +9,7 @@ import { gzipSync } from "node:zlib";
 import * as esbuild from "esbuild";
 
 const here = dirname(fileURLToPath(import.meta.url));
-const target = join(here, "..", "src", "agentunit", "viewer", "static");
+const target = join(here, "..", "src", "agentunit", "addons", "viewer", "static");
 const MOST_GZIPPED_BYTES = 150_000;
 
 function filesUnder(folder) {
@@ -19,7 +19,7 @@ function filesUnder(folder) {
   });
 }
 
-// tests/viewer/test_built_files.py computes the same digest without Node: keep both alike.
+// tests/addons/viewer/test_built_files.py computes the same digest without Node: keep both alike.
 function digestOfSources() {
   const names = ["build.mjs", "package.json", "package-lock.json", "tsconfig.json"].map((name) => join(here, name));
   const paths = [...names, ...filesUnder(join(here, "src"))];

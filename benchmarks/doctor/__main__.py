@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from agentunit.soundness.examine import examine_soundness
-from agentunit.soundness.material import Material
+from agentunit.addons.review.soundness.examine import examine_soundness
+from agentunit.addons.review.soundness.material import Material
 from benchmarks.doctor import function_calls, suites
 from benchmarks.doctor.repositories import NEEDED, VARIABLE, data_folder, repository
 

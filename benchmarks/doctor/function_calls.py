@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from agentunit.addons.review.soundness.material import Material, RunOutcomes, Try
 from agentunit.backends.json_schema import SchemaError, violations
-from agentunit.soundness.material import Material, RunOutcomes, Try
 from benchmarks.doctor.loading import loaded, repeated_ids
 from benchmarks.doctor.repositories import files_at, git, rows_at
 

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from agentunit.soundness.material import Material, RunOutcomes, Try
+from agentunit.addons.review.soundness.material import Material, RunOutcomes, Try
 from benchmarks.doctor.loading import loaded
 from benchmarks.doctor.repositories import files_at, text_at
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from agentunit.backends.judge.injection import suspicions
+from agentunit.addons.judge.injection import suspicions
 
 _FOLDER = Path(__file__).resolve().parent
 _LONGEST = 20_000

@@ -26,9 +26,9 @@ def question(number: int) -> str:
 
 def with_client(url: str, n: int, concurrency: int, cache: str | None) -> dict[str, Any]:
     """Our client, a window of questions handed in at a time."""
-    from agentunit.backends.judge.client import JudgeClient, JudgeRequest
-    from agentunit.backends.judge.settings import JudgeSettings
-    from agentunit.backends.prices import price_usd
+    from agentunit.addons.judge.client import JudgeClient, JudgeRequest
+    from agentunit.addons.judge.settings import JudgeSettings
+    from agentunit.metrics.usage import price_usd
 
     price_usd("judge-1", 0, 0)
     client = JudgeClient(JudgeSettings(url=url, model="judge-1", concurrency=concurrency, cache=cache))
@@ -108,9 +108,9 @@ def with_score(url: str, n: int, concurrency: int, cache: str | None) -> dict[st
     """``agentunit.score`` with a judged metric, from records to a summary."""
     import agentunit
     from agentunit import DatasetCase, Outcome, Record, TraceLog
-    from agentunit.backends.judge import judge_backend  # noqa: F401  # loaded before the clock runs
-    from agentunit.backends.prices import price_usd
+    from agentunit.addons.judge import judge_backend  # noqa: F401  # loaded before the clock runs
     from agentunit.metrics.builtin import FaithfulnessMetric
+    from agentunit.metrics.usage import price_usd
 
     price_usd("judge-1", 0, 0)
     agentunit.configure(judge={"url": url, "model": "judge-1", "concurrency": concurrency, "cache": cache})

@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from agentunit.addons.review.labeling.label_files import Label
+from agentunit.addons.review.labeling.scorer_agreement import score_labeled
 from agentunit.core.case import DatasetCase
 from agentunit.core.records import Record
-from agentunit.datasets.labels import Label
-from agentunit.engine.validity import score_labeled
 from agentunit.metrics.builtin import AnswerCorrectnessMetric, FaithfulnessMetric, RetrievalQualityMetric
 from agentunit.multimodal.metrics import ImageCaptionAccuracyMetric
 from agentunit.privacy.metrics import DataMinimizationMetric

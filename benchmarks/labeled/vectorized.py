@@ -10,7 +10,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from agentunit.formulas.gaffke import pass_fail_bound
+from agentunit.formulas.bounded_mean import pass_fail_bound
 from agentunit.formulas.score_correction import LEAST_GAIN, N_FOLDS
 
 Array = NDArray[np.float64]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from itertools import pairwise, permutations
 
-from agentunit.core.interactions import AgentInteraction
+from agentunit.core.trace import AgentInteraction
 
 Edges = list[tuple[str, str]]
 

@@ -7,7 +7,7 @@ import sys
 import time
 from typing import Any
 
-from agentunit.core.interactions import AgentInteraction, AgentRole
+from agentunit.core.trace import AgentInteraction, AgentRole
 from agentunit.formulas.graph import Graph
 from agentunit.multiagent import MultiAgentMetricsCalculator
 from agentunit.multiagent.analyzers import NetworkAnalyzer

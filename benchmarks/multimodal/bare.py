@@ -10,7 +10,7 @@ from io import BytesIO
 from multiprocessing import get_context
 from typing import Any
 
-from agentunit.backends.clip.settings import ClipSettings, cropped
+from agentunit.addons.media.clip.clip_settings import ClipSettings, cropped
 
 _TOGETHER = 32
 

@@ -16,10 +16,10 @@ from PIL import Image
 from tokenizers import Tokenizer
 from transformers import CLIPConfig, CLIPModel
 
-from agentunit.backends.clip.encoder import CachedEncoder
-from agentunit.backends.clip.runtime import Later, PictureBatch
-from agentunit.backends.clip.settings import ClipSettings, TextTokens
-from agentunit.backends.clip.torch_runtime import TorchRuntime, best_device, runtime_of
+from agentunit.addons.media.clip.clip_settings import ClipSettings, TextTokens
+from agentunit.addons.media.clip.encoder import CachedEncoder
+from agentunit.addons.media.clip.runtime import Later, PictureBatch
+from agentunit.addons.media.clip.torch_runtime import TorchRuntime, best_device, runtime_of
 from benchmarks.multimodal.bare import decoding_pool, squares_of
 from benchmarks.speed.answers import Answer, Column, decimals
 

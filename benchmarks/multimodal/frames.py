@@ -13,8 +13,8 @@ import av
 import numpy as np
 from PIL import Image
 
-from agentunit.backends.media.limits import MediaAccess
-from agentunit.backends.media.video import sample_frames
+from agentunit.addons.media.video_frames import sample_frames
+from agentunit.backends.media_sources import MediaAccess
 from benchmarks.speed.answers import Answer, Column, decimals, times
 
 _LEAST_GAIN = 3.0

@@ -79,7 +79,7 @@ def _watch_ray() -> list[float]:
     """The processor times of Ray's processes, filled in when Ray is left: not all of them are waited for."""
     import psutil
 
-    from agentunit.engine.parallel.ray_pool import RayPool
+    from agentunit.addons.scale.ray_pool import RayPool
 
     found: list[float] = []
     leave = RayPool.__exit__

@@ -1,7 +1,7 @@
 """How fast AgentUnit is, beside its peers, measured in one run on one machine.
 
-Eight questions: import time, size of a base install, overhead of a metric that costs nothing, the catalog's seven core
-metrics against merely reading the records, recording an agent that costs nothing with every case kept as it ends, the
+Eight questions: import time, size of a base install, scoring ready records with a metric that costs nothing, the
+catalog's seven core metrics against merely reading the records, running an agent that costs nothing and scoring it, the
 memory of recording, how soon a long run that was stopped goes on, and the processor time of a whole run (with
 ``--before FOLDER`` beside another checkout's). Run it from the root of the repository:
 

@@ -20,8 +20,8 @@ from typing import Any
 import agentunit
 from agentunit.core.codec import encode_record
 from agentunit.datasets.readers import load_dataset
-from agentunit.engine.runner import plan_run, record
-from agentunit.engine.suite import load_suite
+from agentunit.engine.recording.runner import plan_run, record
+from agentunit.engine.recording.suite import load_suite
 from agentunit.store.sqlite import Store
 from benchmarks.speed.peak_memory import peak_bytes
 from benchmarks.speed.recordings import recordings

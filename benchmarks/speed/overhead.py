@@ -1,4 +1,4 @@
-"""Question 3: what does the machinery cost when the metric itself costs nothing?"""
+"""Question 3: what does scoring ready records cost when the metric itself costs nothing?"""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ TARGET_MS = 0.02
 
 
 def measure_overhead(peers: list[Peer], rounds: int, n_cases: int) -> Answer:
-    """Score cases with a metric that returns 1.0, each tool in fresh processes, all tools in turn."""
-    answer = per_case_answer("overhead", "Overhead of a trivial metric, per case")
+    """Score records with a metric that returns 1.0, each tool in fresh processes, in turn. No agent is called."""
+    answer = per_case_answer("overhead", "Scoring ready records with a trivial metric, per case")
     subjects = [Subject(OURS, OUR_PYTHON, "with_agentunit.py", n_cases, target_ms=TARGET_MS)]
     for peer in peers:
-        for script, label in peer.trivial_runs:
-            name, arguments = (f"{peer.name}, {label}", (label,)) if label else (peer.name, ())
-            subjects.append(Subject(name, python_of(peer.name), script, min(n_cases, peer.most_cases), arguments))
+        if peer.scored_by:
+            n_theirs = min(n_cases, peer.most_cases)
+            subjects.append(Subject(peer.name, python_of(peer.name), peer.scored_by, n_theirs))
     measure_per_case([(answer, subjects, OURS)], rounds)
     answer.remarks.append(
-        f"Best and worst of {rounds} fresh processes each, in turn; building the cases and importing are not counted, "
-        "making the summary is. Slow tools get fewer cases."
+        f"Processor time, best and worst of {rounds} fresh processes each, in turn; building the cases and importing "
+        "are not counted, making the summary is. Slow tools get fewer cases. autoevals is a loop that calls "
+        "its scorer: no statuses, no summary, nothing kept."
     )
-    left_out = [peer.name for peer in peers if not peer.trivial_runs]
+    left_out = [peer.name for peer in peers if not peer.scored_by]
     if left_out:
-        answer.remarks.append(f"Not measured here: {', '.join(left_out)}.")
+        answer.remarks.append(f"These call an agent, or were not measured: {', '.join(left_out)}.")
     return answer

@@ -16,13 +16,13 @@ from itertools import islice
 from typing import Any
 
 import agentunit
-from agentunit.backends.prices import prices_installed
 from agentunit.metrics.builtin import (
     AnswerCorrectnessMetric,
     FaithfulnessMetric,
     HallucinationRateMetric,
     RetrievalQualityMetric,
 )
+from agentunit.metrics.usage import prices_installed
 from benchmarks.speed.peak_memory import peak_bytes
 
 _WARM_UP_RECORDS = 100

@@ -9,5 +9,5 @@ A part that needs what is not there (gRPC, root, faketime) is skipped by name.
     python -m benchmarks.torture --only kill --seed 7  one part, or one row of it (kill:import), as it was before
 
 A new verb is one ``Scenario`` (``scenarios_*.py``), a new reader one line in ``fuzz/targets.py``, a new hostile agent
-one function in ``agents.py``.
+one function in ``agents.py``, a new attack one function and one line in ``attacks.py``.
 """

@@ -9,6 +9,7 @@ import time
 
 import agentunit
 from benchmarks.torture.agents import torture_with_agents
+from benchmarks.torture.attacks import torture_with_attacks
 from benchmarks.torture.clock import torture_with_clock
 from benchmarks.torture.determinism import torture_determinism
 from benchmarks.torture.disks import torture_with_disks
@@ -29,6 +30,7 @@ PARTS = {
     "agents": torture_with_agents,
     "fuzz": torture_with_inputs,
     "output": torture_with_output,
+    "attacks": torture_with_attacks,
     "determinism": torture_determinism,
 }
 

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from agentunit.core.case import DatasetCase
 from agentunit.core.codec import encode_record
-from agentunit.core.outcome import Outcome
-from agentunit.core.records import Record
+from agentunit.core.records import Outcome, Record
 from agentunit.core.trace import TraceLog
 from agentunit.store.schema import MIGRATIONS
 from agentunit.store.sqlite import Store

@@ -19,6 +19,7 @@ _PARTS = {
     "agents": "hostile agents",
     "fuzz": "fuzzed inputs",
     "output": "hostile output",
+    "attacks": "attacks",
     "determinism": "same scores",
 }
 

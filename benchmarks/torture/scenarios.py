@@ -117,7 +117,8 @@ def run_result(folder: Path, run_id: str) -> dict[str, Any]:
             for each in store.records(header.id)
         }
         scores = {
-            (each.position, each.repeat, each.metric): (each.score.value, each.score.status, each.score.backend)
-            for each in store.scores(header.id)
+            (*place, metric): (score.value, score.status, score.backend)
+            for place, of_place in store.scores(header.id)
+            for metric, score in of_place.items()
         }
     return {"status": header.status, "records": records, "scores": scores}

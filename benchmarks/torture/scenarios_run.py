@@ -164,7 +164,7 @@ class CommandRun(Run):
             f'id=$(printf \'%s\' "$question" | sed -n \'s/.*"id": *"\\(q[0-9]*\\)".*/\\1/p\')\n'
             f'echo "$id" >> {folder}/started.log\n'
             'case "$id" in *7) echo broken >&2; exit 3;; esac\n'
-            'echo "${id#q}"\n'
+            'echo "$((2 * ${id#q}))"\n'
         )
 
     def agent_of(self, folder: Path) -> str:

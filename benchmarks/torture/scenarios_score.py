@@ -170,7 +170,7 @@ class Migration(_WithData):
         if (version == 1) != ("scores" in tables) or "records_anew" in tables:
             raise Lost(f"a store of version {version} with the tables {sorted(tables)}")
         with Store(folder / STORE, read_only=True) as store:
-            n_scores = sum(each.metric in ("first", "second", "third") for each in store.scores("old"))
+            n_scores = sum(name in ("first", "second", "third") for _, scores in store.scores("old") for name in scores)
         if n_scores != 3 * self._n_records:
             raise Lost(f"{n_scores} scores are left of {3 * self._n_records}")
 

@@ -18,8 +18,7 @@ from agentunit.core.records import Record
 from agentunit.metrics.builtin import CostMetric, TokenUsageMetric, ToolSuccessMetric
 from agentunit.metrics.inputs import Item
 from agentunit.metrics.usage import find_usage, llm_calls
-from agentunit.multiagent.derivation import derived
-from agentunit.multiagent.steps import HUMANS, agent_in
+from agentunit.multiagent.derivation import HUMANS, agent_in, derived
 from agentunit.traces.reading import TraceFiles
 
 CORPUS = Path(__file__).resolve().parents[2] / "tests" / "corpus"

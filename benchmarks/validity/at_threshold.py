@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from agentunit.engine.validity import ScoredRow, verdict_of
-from agentunit.formulas.agreement import (
+from agentunit.addons.review.labeling.agreement import (
     accuracy,
     balanced_accuracy,
     bootstrap_statistic_interval,
     precision_recall_f1,
 )
+from agentunit.addons.review.labeling.scorer_agreement import ScoredRow, verdict_of
 from benchmarks.validity.measure import Figure, Scorer, mean_of_sets, tidy
 
 THRESHOLD = 0.5

@@ -7,8 +7,7 @@ from itertools import pairwise
 
 from msgspec import Struct
 
-from agentunit.core.outcome import outcome_text
-from agentunit.core.records import Record
+from agentunit.core.records import Record, outcome_text
 from agentunit.formulas.text import token_overlap, words
 from agentunit.metrics.inputs import acceptable_answers
 

@@ -9,10 +9,10 @@ from typing import Any, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agentunit.addons.review.labeling.agreement import auroc, bootstrap_statistic_interval
+from agentunit.addons.review.labeling.label_files import Label
+from agentunit.addons.review.labeling.scorer_agreement import ScoredRow, measure_agreement, score_labeled, verdict_of
 from agentunit.core.records import Record
-from agentunit.datasets.labels import Label
-from agentunit.engine.validity import ScoredRow, measure_agreement, score_labeled, verdict_of
-from agentunit.formulas.agreement import auroc, bootstrap_statistic_interval
 from agentunit.metrics.base import Direction
 from agentunit.metrics.trust import TrustFigure
 from benchmarks.validity.baselines import Baseline

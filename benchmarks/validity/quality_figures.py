@@ -8,9 +8,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from agentunit.datasets.labels import Label
-from agentunit.engine.validity import ScoredRow
-from agentunit.formulas.agreement import auroc, bootstrap_statistic_interval
+from agentunit.addons.review.labeling.agreement import auroc, bootstrap_statistic_interval
+from agentunit.addons.review.labeling.label_files import Label
+from agentunit.addons.review.labeling.scorer_agreement import ScoredRow
 from benchmarks.validity.at_threshold import (
     agreement_figure,
     balanced_accuracy_figure,

@@ -15,11 +15,11 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from agentunit.addons.review.labeling.agreement import auroc, bootstrap_statistic_interval
+from agentunit.addons.review.labeling.scorer_agreement import ScoredRow, verdict_of
+from agentunit.addons.review.suspects.ranking import rank_runs
+from agentunit.addons.review.suspects.signatures import Signatures
 from agentunit.core.records import Record
-from agentunit.engine.suspects.ranking import rank_runs
-from agentunit.engine.suspects.signatures import Signatures
-from agentunit.engine.validity import ScoredRow, verdict_of
-from agentunit.formulas.agreement import auroc, bootstrap_statistic_interval
 from agentunit.traces.reading import read_records
 from benchmarks.validity.measure import Figure, Scorer, set_figure, tidy
 

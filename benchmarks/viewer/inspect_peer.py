@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from agentunit.core.codec import decode_record
-from agentunit.core.outcome import outcome_text
+from agentunit.core.records import outcome_text
 from agentunit.core.results import encode_json
 from agentunit.store.sqlite import Store
 

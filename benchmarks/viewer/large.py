@@ -8,13 +8,12 @@ from pathlib import Path
 
 from agentunit.core.case import DatasetCase
 from agentunit.core.codec import encode_record
-from agentunit.core.outcome import Outcome
-from agentunit.core.records import Record
+from agentunit.core.records import Outcome, Record
 from agentunit.core.results import MetricResult, Score
 from agentunit.core.trace import TraceEvent, TraceLog
-from agentunit.engine.scored_run import infos_as_data
+from agentunit.engine.scoring.scored_run import infos_as_data
 from agentunit.metrics.registry import resolve_metrics
-from agentunit.store.score_blocks import written_scores
+from agentunit.store.score_blocks import ScoreBuffer
 from agentunit.store.sqlite import Store
 
 METRICS = ("exact_match", "tool_success", "faithfulness", "answer_correctness", "cost", "response_time")
@@ -32,14 +31,14 @@ def many_cases(path: Path, n_cases: int, *, events: int = 2) -> str:
     with Store(path) as store:
         run_id = _begin(store, "many", n_cases)
         for start in range(0, n_cases, _AT_ONCE):
-            lines, scores = [], []
+            lines, scores = [], ScoreBuffer()
             for n in range(start, min(n_cases, start + _AT_ONCE)):
                 record = _record(choose, n, events)
                 lines.append((run_id, n, 0, record.case.id, int(n % 997 == 0), choose.random(), encode_record(record)))
-                scores += written_scores(run_id, n, 0, _scores(choose, n))
+                scores.add(n, 0, _scores(choose, n))
             with store.transaction():
                 store.add_lines(lines)
-                store.add_written_scores(scores)
+                store.add_blocks(run_id, scores.take())
         store.set_status(run_id, "finished")
     return run_id
 

@@ -22,7 +22,7 @@ import agentunit
 from agentunit import DatasetCase, Outcome, Record, TraceEvent, TraceLog
 from agentunit.core.codec import encode_record
 from agentunit.datasets.demo import demo_records
-from agentunit.engine.scored_run import infos_as_data, run_from_store
+from agentunit.engine.scoring.scored_run import infos_as_data, run_from_store
 from agentunit.metrics.registry import resolve_metrics
 from agentunit.store.labels import StoredLabel, subject_of
 from agentunit.store.sqlite import Store

@@ -8,8 +8,8 @@ VERSION=main agentunit run suite.py --name main > main.log || exit $?
 agentunit export last --to baseline.json
 
 # On the pull request: run, compare, and leave a comment and a JUnit file. The exit code is the verdict.
-agentunit run suite.py --name pull-request --baseline baseline.json --unsure by-case
+agentunit run suite.py --name pull-request --baseline baseline.json
 verdict=$?
-agentunit export last --baseline baseline.json --unsure by-case --to comment.md
-agentunit export last --baseline baseline.json --unsure by-case --to junit.xml
+agentunit export last --to comment.md
+agentunit export last --to junit.xml
 exit $verdict

@@ -8,26 +8,29 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from agentunit.moved import find_moved_modules
+
 if TYPE_CHECKING:
+    from agentunit.addons.redact.live import redacting_processor
     from agentunit.configuration import configure
     from agentunit.core.case import DatasetCase
     from agentunit.core.codec import decode_record, encode_record
-    from agentunit.core.interactions import (
+    from agentunit.core.records import Outcome, Record
+    from agentunit.core.results import CaseScores, MetricResult, RunSummary, Score
+    from agentunit.core.trace import (
         AgentInteraction,
         AgentRole,
         ConflictEvent,
         HandoffEvent,
         InteractionType,
+        TraceEvent,
+        TraceLog,
     )
-    from agentunit.core.outcome import Outcome
-    from agentunit.core.records import Record
-    from agentunit.core.results import CaseScores, MetricResult, RunSummary, Score
-    from agentunit.core.trace import TraceEvent, TraceLog
-    from agentunit.engine.scoring import Run, score
-    from agentunit.engine.suite import Suite
+    from agentunit.engine.recording.suite import Suite
+    from agentunit.engine.recording.suite_run import RunResult, run
+    from agentunit.engine.scoring.records import Run, score
     from agentunit.metrics.base import CompositeMetric, Metric, MetricInfo
     from agentunit.metrics.registry import DEFAULT_METRICS, register_metric, resolve_metrics
-    from agentunit.privacy.live import redacting_processor
     from agentunit.traces.live.capture import capture_spans
     from agentunit.traces.live.instrument import instrument
     from agentunit.traces.reading import read_records
@@ -35,24 +38,25 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "AgentInteraction": "core.interactions",
-    "AgentRole": "core.interactions",
+    "AgentInteraction": "core.trace",
+    "AgentRole": "core.trace",
     "CaseScores": "core.results",
     "CompositeMetric": "metrics.base",
-    "ConflictEvent": "core.interactions",
+    "ConflictEvent": "core.trace",
     "DEFAULT_METRICS": "metrics.registry",
     "DatasetCase": "core.case",
-    "HandoffEvent": "core.interactions",
-    "InteractionType": "core.interactions",
+    "HandoffEvent": "core.trace",
+    "InteractionType": "core.trace",
     "Metric": "metrics.base",
     "MetricInfo": "metrics.base",
     "MetricResult": "core.results",
-    "Outcome": "core.outcome",
+    "Outcome": "core.records",
     "Record": "core.records",
-    "Run": "engine.scoring",
+    "Run": "engine.scoring.records",
+    "RunResult": "engine.recording.suite_run",
     "RunSummary": "core.results",
     "Score": "core.results",
-    "Suite": "engine.suite",
+    "Suite": "engine.recording.suite",
     "TraceEvent": "core.trace",
     "TraceLog": "core.trace",
     "capture_spans": "traces.live.capture",
@@ -62,9 +66,10 @@ _HOMES = {
     "instrument": "traces.live.instrument",
     "read_records": "traces.reading",
     "register_metric": "metrics.registry",
-    "redacting_processor": "privacy.live",
+    "redacting_processor": "addons.redact.live",
     "resolve_metrics": "metrics.registry",
-    "score": "engine.scoring",
+    "run": "engine.recording.suite_run",
+    "score": "engine.scoring.records",
 }
 
 __all__ = [
@@ -83,6 +88,7 @@ __all__ = [
     "Outcome",
     "Record",
     "Run",
+    "RunResult",
     "RunSummary",
     "Score",
     "Suite",
@@ -97,8 +103,11 @@ __all__ = [
     "redacting_processor",
     "register_metric",
     "resolve_metrics",
+    "run",
     "score",
 ]
+
+find_moved_modules()
 
 
 def __getattr__(name: str) -> Any:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import fields
-from typing import Any
+from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING, Any
 
-from agentunit.backends.judge.settings import JudgeSettings, configure_judge
-from agentunit.backends.media.limits import configure_media_root
+from agentunit.backends.media_sources import configure_media_root
+from agentunit.backends.services import configure_judge
+
+if TYPE_CHECKING:
+    from agentunit.addons.judge.settings import JudgeSettings
 
 _UNCHANGED: Any = object()
 
@@ -25,7 +28,7 @@ def configure(
     videos and recordings named in files may be read from. ``None`` forgets what was set here.
 
     >>> configure(judge={"url": "http://127.0.0.1:8000/v1", "model": "qwen3-8b"})
-    >>> from agentunit.backends.judge.settings import configured
+    >>> from agentunit.backends.services import configured
     >>> configured().model
     'qwen3-8b'
     >>> configure(judge=None)
@@ -37,7 +40,7 @@ def configure(
     if judge is None:
         configure_judge()
         return
-    if isinstance(judge, JudgeSettings):
+    if is_dataclass(judge) and not isinstance(judge, type):
         judge = {field.name: getattr(judge, field.name) for field in fields(judge)}
     if not isinstance(judge, Mapping) or not judge:
         raise TypeError(f"configure: judge must be settings of a judge, or None; received {judge!r:.80}")

@@ -1,8 +1,9 @@
-"""Metrics, backends, trace formats and reporters by name: AgentUnit's own and those of installed packages.
+"""What AgentUnit can do, by name: its own parts and those of installed packages.
 
-One table for each of the four. It maps names to ``module:attribute``; other packages add theirs through an entry-point
-group. Names are listed without an import, and what is loaded is loaded once. A package that does not load is reported
-by its name, on standard error and by ``agentunit doctor``, and everything else goes on.
+One table for each kind: metrics, backends, trace formats, reporters, commands, stores and detectors. It maps names to
+``module:attribute``; other packages add theirs through an entry-point group. Names are listed without an import, and
+what is loaded is loaded once. A package that does not load is reported by its name, on standard error and by
+``agentunit doctor``, and everything else goes on.
 """
 
 from __future__ import annotations
@@ -62,7 +63,8 @@ class PluginTable(Generic[T]):
     ) -> None:
         self.kind = kind
         self._group = group
-        self._own = {name: Plugin(kind, name, target) for name, target in own.items()}
+        self.own = {name: Plugin(kind, name, target) for name, target in own.items()}
+        """AgentUnit's own, which are known without a look at what is installed."""
         self._adopt = adopt
         self._reserved = frozenset(reserved)
         self._loaded: dict[str, T | PluginError] = {}
@@ -72,7 +74,7 @@ class PluginTable(Generic[T]):
     @cached_property
     def entries(self) -> dict[str, Plugin]:
         """Every name with where it comes from; nothing is imported."""
-        return {**self._own, **self.brought}
+        return {**self.own, **self.brought}
 
     @cached_property
     def brought(self) -> dict[str, Plugin]:
@@ -80,9 +82,9 @@ class PluginTable(Generic[T]):
         found: dict[str, Plugin] = {}
         for each in installed(self.kind, self._group) if self._group else ():
             twice = f"two {self.kind}s are called {each.name!r}: one of"
-            if each.name in self._own or each.name in self._reserved:
+            if each.name in self.own or each.name in self._reserved:
                 # The metadata of an older AgentUnit may still list its own.
-                if each.name in self._reserved or each.target != self._own[each.name].target:
+                if each.name in self._reserved or each.target != self.own[each.name].target:
                     self.refused[each.name] = (
                         f"{twice} AgentUnit itself and one of {each.package}; AgentUnit's is used, and the package has "
                         "to rename its own"

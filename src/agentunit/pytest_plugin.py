@@ -1,7 +1,7 @@
 """The pytest plugin: agents run and scored inside tests, one test for each case of a dataset.
 
 pytest loads this module at every start, also where no test uses it. So it imports pytest and nothing else; the rest
-comes with the first test that has the marker or the fixture.
+is an add-on, ``addons/pytest_plugin``, and comes with the first test that has the marker or the fixture.
 """
 
 from __future__ import annotations
@@ -9,16 +9,9 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Generator
-from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-
-if TYPE_CHECKING:
-    from agentunit.pytest_support.agent_loop import AgentLoop
-    from agentunit.pytest_support.evaluation import Evaluator
-    from agentunit.pytest_support.gathering import Gathering
-    from agentunit.pytest_support.session_report import SessionReport
 
 _MARKER = "agentunit"
 _MARKER_HELP = (
@@ -28,11 +21,16 @@ _MARKER_HELP = (
 )
 _REPORT_ENDINGS = (".json", ".md", ".html")
 
-_gathering: pytest.StashKey[Gathering] = pytest.StashKey()
-_agent_loop: pytest.StashKey[AgentLoop] = pytest.StashKey()
-_positions = pytest.StashKey[dict[int, int]]()
-_passes = pytest.StashKey[str]()
-_is_attempt = pytest.StashKey[bool]()
+# What the add-on leaves for the hooks: what a test evaluated, how many attempts passed, that this is one of them.
+GATHERING = pytest.StashKey[Any]()
+PASSES = pytest.StashKey[str]()
+IS_ATTEMPT = pytest.StashKey[bool]()
+
+
+def _part(name: str) -> Any:
+    from agentunit import doors
+
+    return doors.part(name)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -54,95 +52,31 @@ def pytest_configure(config: pytest.Config) -> None:
     """Make the marker known, and gather results where reports come together: not in a worker of xdist."""
     config.addinivalue_line("markers", _MARKER_HELP)
     if not hasattr(config, "workerinput"):
-        config.pluginmanager.register(_Session(config), "agentunit-session")
+        config.pluginmanager.register(_TestSession(config), "agentunit-session")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Make a test of every case of the dataset that the marker names."""
-    definition = metafunc.definition
-    if definition.get_closest_marker(_MARKER) is None:
-        return
-    from agentunit.pytest_support.marker import MarkerError, cases_for, marker_settings
-
-    try:
-        settings = marker_settings(definition)
-        if settings.dataset is None:
-            return
-        if "case" not in metafunc.fixturenames:
-            # A marker of a class or module is for those of its tests that take a case.
-            if any(mark.name == _MARKER and "dataset" in mark.kwargs for mark in definition.own_markers):
-                raise MarkerError(f"a test with a dataset must have an argument 'case'; {definition.name} has none")
-            return
-        cases = cases_for(settings, definition.path.parent)
-    except MarkerError as error:
-        raise pytest.Collector.CollectError(f"{definition.nodeid}: {error}") from None
-    metafunc.parametrize("case", [pytest.param(case, id=case.id) for case in cases])
+    if metafunc.definition.get_closest_marker(_MARKER) is not None:
+        _part("pytest_cases")(metafunc)
 
 
 @pytest.fixture
-def agentunit_eval(request: pytest.FixtureRequest) -> Evaluator:
+def agentunit_eval(request: pytest.FixtureRequest) -> Any:
     """Run an agent on a case and score what it did: ``agentunit_eval(agent, case, metrics=[…])``.
 
     ``agentunit_eval.score(record, metrics=[…])`` scores a recorded trace.
     """
-    from agentunit.engine.judge_runs import judge_run
-    from agentunit.pytest_support.agent_loop import AgentLoop
-    from agentunit.pytest_support.evaluation import Evaluator
-    from agentunit.pytest_support.gathering import Gathering
-    from agentunit.pytest_support.marker import marker_settings
-
-    item, config, session = request.node, request.config, request.session
-    if _agent_loop not in config.stash:
-        config.stash[_agent_loop] = AgentLoop()
-        config.add_cleanup(config.stash[_agent_loop].close)
-        # To a judge a session is one run: what it may spend, it may spend in all tests together.
-        whole_session = ExitStack()
-        whole_session.enter_context(judge_run())
-        config.add_cleanup(whole_session.close)
-    if _positions not in session.stash:
-        session.stash[_positions] = {id(each): position for position, each in enumerate(session.items)}
-    gathering = Gathering(
-        position=session.stash[_positions].get(id(item), 0),
-        keep_records=config.getoption("agentunit_report") is not None,
-        properties=item.user_properties,
-        show_personal_data=config.getoption("show_personal_data"),
-    )
-    item.stash[_gathering] = gathering
-    return Evaluator(config.stash[_agent_loop], gathering, marker_settings(item))
+    return _part("pytest_evaluator")(request)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
     """Run a test that is marked "k of n" n times, each time as pytest and its other plugins would."""
     __tracebackhide__ = True
-    of = None
-    if pyfuncitem.get_closest_marker(_MARKER) is not None and _is_attempt not in pyfuncitem.stash:
-        from agentunit.pytest_support.marker import Attempts, marker_settings
-
-        settings = marker_settings(pyfuncitem)
-        passes, of = settings.passes, settings.of
-    if of is None or passes is None:
+    if pyfuncitem.get_closest_marker(_MARKER) is None or IS_ATTEMPT in pyfuncitem.stash:
         return (yield)
-    attempts, gathering = Attempts(passes), pyfuncitem.stash.get(_gathering, None)
-    for number in range(of):
-        if gathering is not None:
-            gathering.begin_attempt(number)
-        with attempts:
-            if number < of - 1:
-                # A wrapper gets one call. The others go through the hook again, and reach this line once more.
-                pyfuncitem.stash[_is_attempt] = True
-                try:
-                    pyfuncitem.ihook.pytest_pyfunc_call(pyfuncitem=pyfuncitem)
-                finally:
-                    del pyfuncitem.stash[_is_attempt]
-            else:
-                yield
-    pyfuncitem.stash[_passes] = attempts.share
-    pyfuncitem.user_properties.append(("agentunit.passes", attempts.share))
-    failure = attempts.failure()
-    if failure is not None:
-        raise failure
-    return True
+    return (yield from _part("pytest_attempts")(pyfuncitem))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -150,15 +84,15 @@ def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Let the evaluations travel with the report of their test, as text: so they reach the other side of xdist."""
-    gathering = item.stash.get(_gathering, None)
+    gathering = item.stash.get(GATHERING, None)
     report = yield
     if gathering is not None:
         carried: Any = report
         carried.agentunit = gathering.take_payload()
-    if call.when == "call" and _passes in item.stash:
+    if call.when == "call" and PASSES in item.stash:
         carried = report
-        carried.agentunit_passes = item.stash[_passes]
-        del item.stash[_passes]
+        carried.agentunit_passes = item.stash[PASSES]
+        del item.stash[PASSES]
     return report
 
 
@@ -182,7 +116,7 @@ class _Test:
         self.parts: list[str] = []
 
 
-class _Session:
+class _TestSession:
     """What all tests of a session evaluated, for the summary and the report."""
 
     def __init__(self, config: pytest.Config) -> None:
@@ -191,7 +125,7 @@ class _Session:
         self._report_path = _checked_path(config)
         self._show_personal_data = bool(config.getoption("show_personal_data"))
         self._report_error: str | None = None
-        self._made: SessionReport | None = None
+        self._made: Any = None
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take in one report, from this process or a worker."""
@@ -231,16 +165,11 @@ class _Session:
         elif self._report_path is not None:
             terminalreporter.write_line(f"report: {self._report_path}")
 
-    def _report(self, exit_code: int) -> SessionReport:
-        from agentunit.pytest_support.session_report import EvaluatedTest, SessionReport
-
+    def _report(self, exit_code: int) -> Any:
         if self._made is None:
-            tests = (
-                EvaluatedTest.from_reports(nodeid, test.outcome, test.passes, test.parts)
-                for nodeid, test in self._tests.items()
-            )
-            self._made = SessionReport(
-                tests,
+            came = [(nodeid, test.outcome, test.passes, test.parts) for nodeid, test in self._tests.items()]
+            self._made = _part("pytest_report")(
+                came,
                 started_at=self._started_at,
                 exit_code=int(exit_code),
                 show_personal_data=self._show_personal_data,

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from agentunit.adapters._callable import CallableAgent
 from agentunit.adapters.base import as_agent
-from agentunit.adapters.callable import CallableAgent
 from agentunit.core.case import DatasetCase
 
 

@@ -8,12 +8,12 @@ import textwrap
 
 import pytest
 
+from agentunit.adapters._callable import CallableAgent
 from agentunit.adapters.base import AgentResult, as_agent
-from agentunit.adapters.callable import CallableAgent
 from agentunit.adapters.command import CommandAgent
 from agentunit.adapters.http import HttpAgent
 from agentunit.core.case import DatasetCase
-from agentunit.core.outcome import Outcome
+from agentunit.core.records import Outcome
 from agentunit.core.trace import TraceLog
 
 MODULE = """

@@ -24,7 +24,7 @@ needs_alarm = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs
 
 @pytest.fixture(autouse=True)
 def short_grace(monkeypatch):
-    monkeypatch.setattr("agentunit.adapters.callable.CANCEL_GRACE_S", 0.1)
+    monkeypatch.setattr("agentunit.adapters._callable.CANCEL_GRACE_S", 0.1)
 
 
 async def sleeps(query, trace):

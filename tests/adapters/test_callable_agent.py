@@ -15,13 +15,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agentunit.adapters._call import AgentCall
+from agentunit.adapters._callable import CallableAgent
 from agentunit.adapters.base import as_agent
-from agentunit.adapters.call import Call
-from agentunit.adapters.callable import CallableAgent
+from agentunit.adapters.threads_and_processes import outside_loops
 from agentunit.core.case import DatasetCase
 from agentunit.core.codec import decode_record, encode_record
-from agentunit.core.outcome import Outcome
-from agentunit.core.records import Record
+from agentunit.core.records import Outcome, Record
 from agentunit.core.trace import TraceEvent
 
 CASE = DatasetCase("q1", "Capital of France?", tools=[{"name": "search"}], context=["Paris."], metadata={"level": 1})
@@ -465,7 +465,7 @@ def test_a_failure_is_told_even_when_the_metadata_is_gone(ask_anywhere):
 
 
 def test_more_than_can_be_kept_is_a_failure(ask_anywhere, monkeypatch):
-    monkeypatch.setattr("agentunit.adapters.call.MAX_REPLY_BYTES", 10_000)
+    monkeypatch.setattr("agentunit.adapters._call.MAX_REPLY_BYTES", 10_000)
     result = ask_anywhere(lambda query: "x" * 20_000)
     assert (result.failure, result.outcome.output) == ("raised", None)
     assert "the most that is kept of one case" in result.outcome.error
@@ -481,7 +481,7 @@ json_values = st.recursive(
 @settings(deadline=None)
 @given(output=json_values, payload=st.dictionaries(st.text(), json_values, max_size=3), failed=st.booleans())
 def test_sealing_keeps_all_json(output, payload, failed):
-    call = Call()
+    call = AgentCall()
     call.trace.events.append(TraceEvent("e", payload, 1.0))
     call.finish(Outcome(output=output))
     if failed:
@@ -495,7 +495,7 @@ def test_sealing_keeps_all_json(output, payload, failed):
 @settings(deadline=None)
 @given(anything=json_values, metadata=json_values)
 def test_any_data_in_place_of_a_trace_gives_a_result_that_can_be_stored(anything, metadata):
-    call = Call()
+    call = AgentCall()
     call.trace.events = anything
     call.trace.metadata = metadata
     call.finish("answer")
@@ -617,3 +617,12 @@ def test_the_runners_own_prints_reach_the_terminal_while_cases_run(capfd):
 
     asyncio.run(go())
     assert capfd.readouterr().out == "progress\n"
+
+
+def test_what_a_call_raises_does_not_seem_to_come_of_a_missing_loop():
+    async def answer():
+        raise ValueError("no such city")
+
+    with pytest.raises(ValueError, match="no such city") as raised:
+        outside_loops(lambda: asyncio.run(answer()))
+    assert raised.value.__context__ is None

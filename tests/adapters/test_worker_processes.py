@@ -19,8 +19,8 @@ from pathlib import Path
 
 import pytest
 
+from agentunit.adapters._callable import CallableAgent
 from agentunit.adapters.base import as_agent
-from agentunit.adapters.callable import CallableAgent
 from agentunit.core.case import DatasetCase
 from agentunit.core.trace import TraceEvent
 
@@ -277,7 +277,7 @@ def test_every_case_finds_the_current_loop_of_the_worker():
 
 
 def test_a_last_word_after_the_result_does_not_cut_the_worker_off():
-    from agentunit.adapters.worker_process import EVENT
+    from agentunit.adapters._worker_process import EVENT
 
     def agent(query, trace):
         link = trace.events.link
@@ -337,7 +337,7 @@ def test_events_are_streamed_however_they_are_added(ask):
 
 
 def test_an_endless_trace_is_ended(ask, monkeypatch):
-    monkeypatch.setattr("agentunit.adapters.worker.MAX_REPLY_BYTES", 200_000)
+    monkeypatch.setattr("agentunit.adapters._worker.MAX_REPLY_BYTES", 200_000)
 
     def agent(query, trace):
         while True:

@@ -14,11 +14,11 @@ from judge_faults import failing
 from judge_server import JudgeServer
 from viewer_client import report_text
 
-from agentunit.backends.judge.settings import configure_judge
+from agentunit.addons.judge import sending_notice as consent
+from agentunit.addons.judge.settings import configure_judge
 from agentunit.backends.quality import load_backend
-from agentunit.cli import consent
 from agentunit.core.conversation import exchanges_of
-from agentunit.engine import judge_runs
+from agentunit.engine.scoring import judging as judge_runs
 from agentunit.store.sqlite import Store
 
 PERSONA = {"persona": "A guest who says little.", "goal": "Get a table for two.", "max_turns": 4}
@@ -196,7 +196,7 @@ def test_a_server_that_knows_no_seeds_is_asked_without_one(invoke: Any) -> None:
 
 def test_reports_show_a_conversation_as_turns(invoke: Any, server: JudgeServer) -> None:
     write_suite()
-    assert invoke("run", "suite.yaml", *judged(server), "--gate", "cost <= 0.1").exit_code == 1
+    assert invoke("run", "suite.yaml", *judged(server), "--gate", "cost all <= 0.1").exit_code == 1
     shown = invoke("show", "last", "c0").output
     lines = [" ".join(line.split()) for line in shown.splitlines()]
     at = lines.index("Conversation")

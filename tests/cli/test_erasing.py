@@ -8,16 +8,19 @@ import json
 import sqlite3
 from pathlib import Path
 
+import msgspec
 import pytest
 from click.testing import CliRunner
 
+from agentunit.addons.judge.cache import KeptReply, ReplyCache, cache_contents, cache_folder
 from agentunit.cli.main import cli
 from agentunit.core.case import DatasetCase
 from agentunit.core.codec import encode_record
 from agentunit.core.records import Record
 from agentunit.store import open_store
-from agentunit.store.erasure import whom
-from agentunit.store.portable import export_run
+from agentunit.store.erasure import erase_from, whom
+from agentunit.store.portable import export_run, portable_extras
+from agentunit.store.runs import StoredDecision
 from agentunit.store.schema import StoreError
 
 
@@ -70,6 +73,49 @@ def test_nothing_of_a_user_is_left_in_any_file(tmp_path: Path) -> None:
     assert (logged["kind"], logged["n_records"]) == ("user", 1)
 
 
+def kept_reply() -> Path:
+    folder = cache_folder("default")
+    cache = ReplyCache(folder)
+    cache.keep(b"1", KeptReply("a reply about jane-4711", None, None, None))
+    cache.close()
+    return folder
+
+
+def test_the_replies_to_other_stores_stay_in_the_judges_cache() -> None:
+    """One cache serves all stores of a user, and a reply does not say of which it is."""
+    made_store()
+    folder = kept_reply()
+    said = runs("--erase", "user=jane-4711", "--store", "runs.db")
+    assert "1 reply in the judge's cache, of all your stores, may quote it and is left" in said
+    assert f"'agentunit doctor --cache clear' clears {folder}" in said
+    assert cache_contents(folder).n_replies == 1
+    told = json.loads(runs("--erase", "user=omar-4712", "--json", "--store", "runs.db"))
+    assert (told["n_judge_replies"], told["n_judge_replies_left"]) == (0, 1)
+    assert "judge" not in runs("--erase", "user=nobody", "--store", "runs.db")
+
+
+def test_a_judges_cache_that_is_named_is_cleared() -> None:
+    made_store()
+    folder = kept_reply()
+    said = runs("--erase", "user=jane-4711", str(folder), "--store", "runs.db")
+    assert "cleared the judge's cache (1 reply)" in said
+    assert b"jane-4711" not in bytes_of(folder)
+
+
+def test_what_a_file_decided_goes_with_a_record_that_it_may_quote() -> None:
+    with open_store("runs.db") as store:
+        run = store.create_run("desk", agentunit_version="1", settings={}).id
+        store.add_record(run, 0, 0, record("q0", "jane-4711"), failed=False, elapsed_s=0.1)
+        quoting = msgspec.Raw(b'{"why":"the secret of jane-4711"}')
+        store.add_decision(run, StoredDecision(1.0, "run", "fail", "FAIL: q0", quoting))
+        export_run(store, run, "run.json", history={"q0": 3})
+    assert "erased 0 records of run.json" in runs("--erase", "user=nobody", "run.json", "--store", "runs.db")
+    assert portable_extras("run.json")[1] == {"q0": 3}
+    runs("--erase", "user=jane-4711", "run.json", "--store", "runs.db")
+    assert portable_extras("run.json") == ([], {})
+    assert b"jane-4711" not in Path("run.json").read_bytes()
+
+
 def test_what_cannot_be_erased_is_refused() -> None:
     made_store()
     for arguments, said in (
@@ -93,7 +139,7 @@ def test_a_suite_may_ask_for_a_masked_store() -> None:
     assert result.exit_code == 0, result.output
     assert b"lindqvist" not in b"".join(path.read_bytes() for path in Path().glob("masked.db*"))
     with open_store("masked.db", read_only=True) as store:
-        assert store.keeps_masked
+        assert store.masking.is_on
 
 
 def test_files_are_looked_at_before_anything_is_erased() -> None:
@@ -138,14 +184,14 @@ def test_a_store_that_is_being_read_is_not_called_erased() -> None:
         with open_store("runs.db") as store:
             store.database.execute("PRAGMA busy_timeout = 0")  # it would wait for a minute
             with pytest.raises(StoreError, match="another process reads it"):
-                store.erase(whom("user=jane-4711"))
+                erase_from(store, whom("user=jane-4711"))
     runs("--erase", "user=jane-4711", "--store", "runs.db")
     assert b"jane-4711" not in b"".join(path.read_bytes() for path in Path().glob("runs.db*"))
 
 
 def test_a_masked_store_knows_whom_to_erase() -> None:
     with open_store("runs.db") as store:
-        store.keep_masked()
+        store.masking.turn_on()
         run = store.create_run("desk", agentunit_version="1", settings={}).id
         for position, user in enumerate(("jane@example.org", "omar@example.org")):
             store.add_record(run, position, 0, record(f"q{position}", user), failed=False, elapsed_s=0.1)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-import re
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
@@ -61,7 +61,7 @@ def test_runs_are_listed_the_newest_first(verb):
     result = verb("runs")
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
-    assert lines[0].split() == ["run", "name", "when", "done", "failed", "status", "metrics"]
+    assert lines[0].split() == ["run", "name", "when", "done", "failed", "status", "verdict", "metrics"]
     assert lines[1].startswith("20250102-bbbb")
     assert "3/3" in lines[1]
     assert lines[2].startswith("20250101-aaaa")
@@ -164,6 +164,12 @@ def test_an_unknown_case_suggests_the_nearest(verb, typed, meant):
     assert result.stderr == f"Error: run desk (20250101-aaaa) has no case '{typed}'; did you mean '{meant}'?\n"
 
 
+def test_half_a_character_is_the_name_of_no_case(verb):
+    result = verb("show", "20250101-aaaa", "\udced")
+    assert result.exit_code == 3
+    assert "has no case '" in result.stderr
+
+
 def test_mistakes_in_show_are_one_line(verb):
     for arguments, code in (
         (["nosuch"], 3),
@@ -241,6 +247,31 @@ def test_an_import_that_cannot_be_is_one_line(verb):
     assert verb("import", "main.json", "--out", "x").exit_code == 2
 
 
+def test_a_question_about_a_run_changes_nothing_that_is_said_of_it(invoke):
+    Path("suite.py").write_text(
+        "from agentunit import Suite\n"
+        "suite = Suite([{'id': 'q1', 'query': 'x', 'expected_output': 'a'}, {'id': 'q2', 'query': 'y',"
+        " 'expected_output': 'b'}], lambda query: 'a', metrics=['exact_match'], gates=['exact_match >= 0.4'])\n"
+    )
+    assert invoke("run", "suite.py", "--name", "desk").exit_code == 0
+    assert invoke("export", "desk", "--to", "desk.json").exit_code == 0
+    kept = Path("desk.json").read_bytes()
+    assert invoke("gate", "desk.json", "-g", "exact_match >= 0.9").exit_code == 1
+    assert Path("desk.json").read_bytes() == kept
+    assert "gate, " not in invoke("show", "desk").stdout
+    assert invoke("gate", "desk", "-g", "exact_match >= 0.9").exit_code == 1
+    sentence = "PASS: 1 gate met; 2 cases: 1 fine, 1 wrong"
+    *_, said, beside, step = invoke("show", "desk").stdout.splitlines()
+    assert (said, step) == (sentence, "next: agentunit show desk q2")
+    assert beside.startswith("gate, ")
+    assert beside.endswith(": FAIL: exact_match >= 0.9: mean 0.5 misses >= 0.9")
+    (listed,) = json.loads(invoke("runs", "--json").stdout)
+    assert (listed["verdict"], listed["headline"]) == ("pass", sentence)
+    exported = invoke("export", "desk", "--to", "desk.xml")
+    assert exported.stderr.splitlines()[-1] == sentence
+    assert ElementTree.parse("desk.xml").getroot().get("failures") == "0"
+
+
 def test_a_file_serves_as_a_run(verb):
     verb("export", "20250101", "--to", "main.json")
     assert "desk-001" in verb("show", "main.json", "desk-001", "--store", "no/store.db").stdout
@@ -308,24 +339,22 @@ def test_export_compares_with_a_baseline_as_run_does(verb):
         add_run(store, "20250103-old", records, created_at=1.9e9)
         add_run(store, "20250104-new", worse, created_at=1.91e9)
     verb("export", "last", "--to", "run.md", "--gate", "cost >= 0 coverage 0", "--baseline", "20250103-old")
-    assert "task_success is worse than the baseline" in Path("run.md").read_text()
+    text = Path("run.md").read_text()
+    assert "**FAIL: 40 newly failing, more than chance makes (q0, q1, q2, q3 and 36 more: " in text
+    assert "task_success 0, was 1 (p &lt; 0.001)**" in text
 
 
-def test_export_takes_what_counts_and_what_cannot_tell_counts_as(verb):
+def test_export_takes_what_counts(verb):
     records = [Record(DatasetCase(f"q{n}", "?"), TraceLog(), Outcome(success=n > 2, output="a")) for n in range(10)]
     worse = [Record(each.case, each.trace, Outcome(success=n > 3, output="a")) for n, each in enumerate(records)]
     with Store(".agentunit/runs.db") as store:
         add_run(store, "20250103-old", records, created_at=1.9e9)
         add_run(store, "20250104-new", worse, created_at=1.91e9)
 
-    def verdict(*options: str) -> str:
-        held = ("--gate", "task_success >= 0", "--baseline", "20250103-old", "--on", "task_success", *options)
-        assert verb("export", "last", "--to", "run.md", *held).exit_code == 0
-        return re.search(r"(CANNOT TELL|PASS|FAIL)\n", Path("run.md").read_text()).group(1)
-
-    assert verdict() == "CANNOT TELL"
-    assert verdict("--unsure", "pass") == "PASS"
-    assert verdict("--unsure", "fail") == "FAIL"
+    held = ("--gate", "task_success >= 0", "--baseline", "20250103-old", "--on", "task_success")
+    assert verb("export", "last", "--to", "run.md", *held).exit_code == 0
+    assert Path("run.md").read_text().startswith("### `desk`: ⚠️ CANNOT TELL\n")
+    assert "1 newly failing, not tried to the end (q3" in Path("run.md").read_text()
     assert verb("export", "last", "--to", "run.md", "--baseline", "20250103-old", "--on", "coast").exit_code == 2
 
 
@@ -347,6 +376,17 @@ def test_the_command_that_score_suggests_works(invoke):
     scored = invoke("score", "traces.jsonl", "-m", "exact_match")
     assert scored.stdout.splitlines()[-1] == "next: agentunit show traces.jsonl 'a b'"
     assert invoke("show", "traces.jsonl", "a b").exit_code == 0
+
+
+def test_the_command_that_keeps_scores_names_what_was_scored(invoke) -> None:
+    Path("my traces").mkdir()
+    Path("my traces", "a.jsonl").write_text(json.dumps({"case": {"id": "a"}, "outcome": "y"}) + "\n")
+    last = invoke("score", "my traces", "-m", "response_time").stdout.splitlines()[-1]
+    command = "agentunit score 'my traces' --metrics response_time --out scores.jsonl"
+    assert last == f"next: {command} keeps every case's scores"
+    invoke(*shlex.split(command)[1:])
+    assert Path("scores.jsonl").exists()
+    assert "scores.jsonl keeps" not in invoke("score", "my traces", "my traces/a.jsonl", "-m", "response_time").stdout
 
 
 def test_a_case_of_a_folder_is_shown_by_the_command_that_score_suggests(invoke) -> None:
@@ -399,13 +439,15 @@ def test_a_report_says_that_names_stay_unless_the_store_keeps_masked_text(verb):
     for target in ("run.html", "run.md", "-"):
         result = verb("export", "last", "--to", target, *(("--format", "markdown") if target == "-" else ()))
         assert result.stderr.count(said) == 1
+        assert "'agentunit redact last --out FILE' masks the records" in result.stderr
         assert said not in result.stdout
     assert verb("export", "last", "--to", "run.json").exit_code == 0
-    assert said in verb("export", "run.json", "--to", "run.html", "--store", "no/store.db").stderr
+    stderr = verb("export", "run.json", "--to", "run.html", "--store", "no/store.db").stderr
+    assert f"{said}: 'agentunit import run.json' takes the run in, and 'agentunit redact RUN --out FILE'" in stderr
     assert said not in verb("export", "last", "--to", "scores.csv").output
     assert said not in verb("export", "last", "--to", "run.html", "--show-personal-data").output
     with Store("masked.db") as store:
-        store.keep_masked()
+        store.masking.turn_on()
         add_run(store, "20250101-cccc", [each for each in demo_records() if isinstance(each, Record)][:1])
     result = verb("export", "last", "--to", "run.html", "--store", "masked.db")
     assert (result.exit_code, said in result.output) == (0, False)

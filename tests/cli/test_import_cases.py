@@ -52,7 +52,7 @@ def test_an_imported_suite_runs_and_its_gate_decides() -> None:
     agent.write_text("def answer(query):\n    return 'sent' if 'A-1' in query else 'sorry'\n")
     failed = CliRunner().invoke(run, [str(suite)])
     assert failed.exit_code == 1, failed.output
-    assert "FAIL: assertions all == 1 in test-2" in failed.stdout
+    assert "FAIL: 1 wrong (test-2: " in failed.stdout
 
 
 def test_a_suite_that_maps_whole_ends_with_0_and_passes() -> None:

@@ -80,9 +80,12 @@ def test_a_known_failure_that_passes_is_reported(invoke, monkeypatch):
     assert "::warning title=AgentUnit%3A known failure::b: fixed" in invoke("run", "suite.py").stderr
 
 
-def test_without_a_gate_on_a_score_nobody_knows_whether_it_passes(invoke):
+def test_without_a_check_nobody_knows_whether_it_passes(invoke):
     write_suite(("a", "good"), ("b", "bad", LATER))
-    assert states(invoke, "run", "suite.py", "--gate", "response_time <= 60") == (0, {"b": "unknown"})
+    slow = ("-m", "response_time", "--gate", "response_time <= 60")
+    assert states(invoke, "run", "suite.py", *slow) == (0, {"b": "unknown"})
+    # A check needs no gate to say that it fails.
+    assert states(invoke, "run", "suite.py", *slow[2:]) == (0, {"b": "still fails"})
 
 
 def test_other_cases_still_fail_the_gate(invoke):

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from agentunit.adapters.bound_function import BoundFunction
-from agentunit.cli.matrix import variants_from
+from agentunit.cli._run_work import variants_from
 from agentunit.core.case import DatasetCase
 from agentunit.core.trace import TraceLog
 
@@ -110,7 +110,7 @@ def test_the_run_of_a_variant_is_stopped_with_the_command(tmp_path: Path, name, 
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
     assert process.returncode == 130, stderr
-    assert "stopped: 3 cases are kept, 17 are open" in stderr
+    assert "stopped: 3 records are kept, 17 are open" in stderr
     assert "Traceback" not in stderr
     assert "model=bad" not in stderr
     assert stdout == ""
@@ -151,10 +151,9 @@ def test_the_last_word_of_a_matrix_is_its_exit_code(agentunit, tmp_path: Path):
     assert result.returncode == 1, result.stderr
     matrix = result.stdout.rpartition("Against the baseline")[2]
     last = next(line for line in reversed(result.stdout.splitlines()) if not line.startswith("next:"))
-    assert last.startswith("FAIL: model=a: exact_match >= 0.8 (no value in 20 records: no answer: ")
-    assert "; failed cases and scores: 20" in last
+    assert last.startswith("FAIL: model=a: 20 wrong (c0, c1, c2, c3 and 16 more: KeyError: 'OPENAI_API_KEY'")
+    assert "; exact_match >= 0.8: no value in 20 records: no answer: " in last
     assert "PASS" not in matrix
-    assert "no gate says which matter" not in matrix
     as_json = agentunit("run", "suite.py", "--set", "model=a,b", "--json")
     compared = json.loads(as_json.stdout.splitlines()[-1])
     assert (as_json.returncode, compared["exit_code"], compared["decision"]["verdict"]) == (1, 1, "fail")
@@ -164,7 +163,7 @@ def test_variants_of_one_name_are_called_by_what_differs(agentunit):
     result = agentunit("run", "suite.py", "--set", "model=good,fine", "--name", "m", "--tag", "team=x")
     assert result.returncode == 0, result.stderr
     assert "Against the baseline model=good → model=fine: 20 cases" in result.stdout
-    assert "PASS: model=good: 1 gate met; model=fine: 1 gate met" in result.stdout
+    assert "PASS: model=good: 1 gate met; 20 cases: 20 fine; model=fine: 1 gate met; 20 cases: 20 fine" in result.stdout
 
 
 def test_a_variable_that_nothing_takes_is_a_usage_error(agentunit, tmp_path: Path):

@@ -113,8 +113,34 @@ def test_the_command_itself():
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("asked", "code", "answer"),
+    [("bash_source", 0, "_agentunit_completion"), ("bash_complete", 0, "plain,runs"), ("bash_what", 2, "")],
+)
+def test_a_shell_that_asks_for_completion_is_answered(asked, code, answer):
+    environment = {**os.environ, "_AGENTUNIT_COMPLETE": asked, "COMP_WORDS": "agentunit ru", "COMP_CWORD": "1"}
+    command = [
+        sys.executable,
+        "-c",
+        "import sys; sys.argv[0] = 'agentunit'; from agentunit.cli.main import main; main()",
+    ]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (code, "")
+    assert answer in done.stdout
+
+
+def test_a_suite_that_is_nested_too_deeply_is_told_in_words(tmp_path):
+    deep = "x = []\nfor _ in range(3_000):\n    x = [x]\n"
+    suite = 'suite = Suite([{"query": "q"}], str, metrics=[{"contains": {"values": x}}])\n'
+    (tmp_path / "suite.py").write_text(f"from agentunit import Suite\n{deep}{suite}")
+    command = [sys.executable, "-m", "agentunit", "doctor", str(tmp_path / "suite.py")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=tmp_path)
+    assert done.returncode == 3
+    assert done.stderr.startswith("Error: values of the suite, or of a file, are nested too deeply (")
+
+
 def test_importing_agentunit_is_cheap():
-    heavy = ["numpy", "scipy", "torch", "pydantic", "rich", "click", "msgspec", "importlib.metadata"]
+    heavy = ["numpy", "scipy", "torch", "pydantic", "click", "msgspec", "importlib.metadata"]
     code = f"import sys, agentunit; print([m for m in {heavy!r} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

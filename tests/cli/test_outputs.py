@@ -28,7 +28,7 @@ from agentunit.cli.outputs import Output
 
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 try:
-    with Output(sys.argv[1], keeps_unfinished=False) as output:
+    with Output(sys.argv[1]) as output:
         output.stream.write(b"x" * 500)
         output.stream.write(b"x" * 600_000)
 except OSError as error:
@@ -60,9 +60,39 @@ def test_only_one_command_writes_an_output(tmp_path, name):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no such limit")
 def test_where_there_is_no_room_the_error_names_the_file_and_nothing_stays(tmp_path):
-    out = tmp_path / "scores.parquet"
+    out = tmp_path / "scores.jsonl"
     done = subprocess.run([sys.executable, "-c", WITHOUT_ROOM, str(out)], capture_output=True, text=True, timeout=60)
     assert done.stdout == f"{out}.part\n", done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+FINISHED_WITHOUT_ROOM = """
+import errno, sys
+from agentunit.addons.redact import command as redact
+from agentunit.cli import outputs
+
+def without_room(*_, **__):
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+outputs.finish_output = redact.finish_output = without_room
+try:
+    if sys.argv[2] == "output":
+        with outputs.Output(sys.argv[1]) as output:
+            output.stream.write(b"x")
+            output.finish(keep=True)
+    else:
+        redact._write_secret(sys.argv[1], b"pseudonyms")
+except Exception as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("what", ["output", "secret"])
+def test_where_the_last_of_it_finds_no_room_nothing_stays(tmp_path, what):
+    out = tmp_path / "scores.jsonl"
+    command = [sys.executable, "-c", FINISHED_WITHOUT_ROOM, str(out), what]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.stdout == f"cannot write {out}: no space left on device\n", done.stderr
     assert not list(tmp_path.iterdir())
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,35 @@ def test_a_file_of_score_lines_is_told_for_what_it_is(invoke, verb):
     assert "--out scores.parquet" in said
 
 
+@pytest.mark.parametrize("verb", ["score", "redact", "convert", "gate"])
+def test_an_exported_run_among_traces_says_what_reads_it(invoke, verb):
+    Path("traces.jsonl").write_text(RECORDS)
+    invoke("gate", "traces.jsonl", "-g", "cost <= 1")
+    invoke("compare", "last", "last")
+    assert invoke("export", "last", "--to", "my run.json").exit_code == 0
+    if verb != "gate":
+        result = invoke(verb, "my run.json", "--out", "x.jsonl")
+        assert result.exit_code in (3, 4)
+        assert "no trace format" not in result.output
+        said = "my run.json: an exported run: 'agentunit show 'my run.json'' shows it, 'agentunit import 'my run.json''"
+        assert said in " ".join(result.output.split())
+    # What reads exported runs reads this one, though what was decided about it also speaks of scores and cases.
+    assert invoke("gate", "my run.json", "-g", "cost <= 1").exit_code == 0
+    assert invoke("show", "my run.json").exit_code == 0
+    assert invoke("import", "my run.json", "--store", "other.db").exit_code == 0
+
+
+@pytest.mark.parametrize("command", [("show", "{}"), ("show", "{}", "q1"), ("score", "{}")])
+def test_the_report_of_pytest_is_told_for_what_it_is(invoke, command):
+    report = {"v": 1, "agentunit_version": "0.1.0", "created_at": "", "n_evaluations": 1, "tests": []}
+    Path("evaluation.json").write_text(json.dumps(report))
+    result = invoke(*(part.format("evaluation.json") for part in command))
+    assert result.exit_code in (3, 4)
+    said = " ".join(result.output.split())
+    assert "evaluation.json: a report of pytest for programs, which no command reads" in said
+    assert "scores it" not in said
+
+
 def test_records_with_scores_in_fields_of_their_own_are_records(invoke):
     own = '{"index": 0, "case_id": "q", "scores": {}, '
     Path("traces.jsonl").write_text("".join(own + line[1:] + "\n" for line in RECORDS.splitlines()))
@@ -62,7 +92,7 @@ def test_files_of_traces_are_compared(invoke):
     Path("new.jsonl").write_text(RECORDS.replace("0.5", "0.9"))
     result = invoke("compare", "old.jsonl", "new.jsonl", "--on", "cost")
     assert result.exit_code == 1, result.output
-    assert "cost is worse than the baseline" in result.output
+    assert "FAIL: cost 0.9, was 0.5 (p < 0.001)" in result.output
 
 
 def test_a_look_at_a_file_names_no_run_that_nobody_can_find(invoke):

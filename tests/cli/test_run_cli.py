@@ -62,11 +62,16 @@ def test_a_failing_gate_is_exit_1_and_names_the_case(invoke):
     assert "FAIL" in result.stdout
 
 
-def test_an_agent_that_fails_is_exit_3_beyond_the_allowance(invoke):
+def test_a_case_that_the_agent_fails_is_wrong_unless_an_allowance_makes_it_an_error(invoke):
     write_suite(["a"] * 30 + ["boom"])
     result = invoke("run", "suite.py")
-    assert result.exit_code == 3, result.output
+    assert result.exit_code == 1, result.output
     assert "the agent failed on 1 of 31 cases" in result.stdout
+    assert "FAIL: 1 wrong (q30: RuntimeError: the agent broke" in result.stdout
+    text = Path("suite.py").read_text()
+    for allowed, exit_code in ((0, 3), (1, 0)):
+        Path("suite.py").write_text(text.replace("agent=agent,", f"agent=agent, max_errors={allowed},"))
+        assert invoke("run", "suite.py").exit_code == exit_code
 
 
 def test_json_holds_the_verdict(invoke):
@@ -175,19 +180,63 @@ def test_a_process_that_an_agent_ends_is_no_passing_run(tmp_path):
     assert "ended the whole process" in done.stderr
 
 
+def test_a_usage_error_names_the_command_however_it_was_started(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "agentunit", "run", "suite.py", "--set", "foo"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("Usage: agentunit run ")
+
+
+def test_the_traceback_of_an_agent_begins_in_its_own_code(invoke):
+    Path("suite.py").write_text(
+        "from agentunit import Suite\n"
+        "async def answer(query):\n"
+        "    raise ValueError('no such city')\n"
+        "suite = Suite([{'id': 'q', 'query': 'x'}], answer, metrics=['response_time'])\n"
+    )
+    invoke("run", "suite.py")
+    shown = invoke("show", "last", "q").stdout
+    _, _, after = shown.partition("Traceback (most recent call last):\n")
+    assert after.split("\n")[0].strip().startswith('File "')
+    assert "asyncio" not in shown
+    assert "no running event loop" not in shown
+    assert "raise ValueError('no such city')" in after
+
+
 def test_a_suite_that_exits_while_it_loads_is_a_usage_error(invoke):
     Path("suite.py").write_text("import sys\nsys.exit(0)\n")
     result = invoke("run", "suite.py")
     assert (result.exit_code, "SystemExit" in result.stderr) == (2, True)
 
 
-def test_rerun_replaces_a_case(invoke):
+def test_rerun_adds_a_try_and_another_agent_begins_a_run(invoke):
+    write_suite(["a", "boom"])
+    invoke("run", "suite.py", "--name", "old")
+    result = invoke("rerun", "old", "q1")
+    assert result.exit_code == 1, result.output
+    assert "answered failed 2 of 2" in result.stdout
+    Path("suite.py").write_text(Path("suite.py").read_text().replace('query == "boom"', "False"))
+    result = invoke("rerun", "old", "q1")
+    assert result.exit_code == 0, result.output
+    assert "the agent has changed since run" in result.stderr
+    with Store(".agentunit/runs.db") as store:
+        new, old = store.runs()
+        assert (old.n_failed, new.n_failed, new.name, new.n_done) == (1, 0, "old", 1)
+        assert store.case_ids(new.id) == ["q1"]
+
+
+def test_rerun_replaces_a_case_where_that_is_asked_for(invoke):
     write_suite(["a", "boom"])
     invoke("run", "suite.py")
     Path("suite.py").write_text(Path("suite.py").read_text().replace('query == "boom"', "False"))
-    result = invoke("rerun", "last", "q1")
+    result = invoke("rerun", "last", "q1", "--replace")
     assert result.exit_code == 0, result.output
     with Store(".agentunit/runs.db") as store:
+        assert len(store.runs()) == 1
         assert store.find_run("last").n_failed == 0
     result = invoke("rerun", "last", "q9")
     assert result.exit_code == 3
@@ -271,14 +320,14 @@ suite = Suite(cases, agent, metrics=["regex"], concurrency=1)
 def test_every_way_to_stop_says_what_is_kept_and_how_to_go_on(invoke, monkeypatch, numbers):
     if len(numbers) > 1:
         # The first signal is not acted upon before the second comes.
-        monkeypatch.setattr("agentunit.engine.runner._TICK_S", 30.0)
+        monkeypatch.setattr("agentunit.engine.recording.runner._TICK_S", 30.0)
     Path("suite.py").write_text(SIGNALS_ITSELF.replace("NUMBERS", repr([int(each) for each in numbers])))
     result = invoke("run", "suite.py", "--store", "kept here.db")
     assert result.exit_code == 130, result.output
     with Store("kept here.db", read_only=True) as store:
         header = store.find_run("last")
     assert (header.status, header.n_done) == ("stopped", 3)
-    said = f"stopped: 3 cases are kept, 6 are open\nnext: agentunit run suite.py --resume {header.id} "
+    said = f"stopped: 3 records are kept, 6 are open\nnext: agentunit run suite.py --resume {header.id} "
     assert said + "--store 'kept here.db'\n" in result.stderr
 
 
@@ -391,7 +440,7 @@ suite = Suite(cases, agent, metrics=["response_time"])
 """
     )
     result = invoke("run", "suite.py")
-    assert result.exit_code == 3
+    assert result.exit_code == 1
     told = result.stdout
     assert "the agent failed on 9 of 9 cases:" in told
     source = 'raise KeyError(f"A-{query}")'
@@ -424,9 +473,9 @@ suite = Suite([{"id": f"q{n:02}", "query": str(n)} for n in range(66)], agent, m
 
 def test_every_report_says_once_why_all_cases_failed(invoke):
     Path("suite.py").write_text(MISSING_KEY)
-    assert invoke("run", "suite.py").exit_code == 3
+    assert invoke("run", "suite.py").exit_code == 1
     shown = invoke("show", "last").stdout
-    assert shown.count("NO_SUCH_KEY_HERE") == 2, shown  # the message, and the line of the user's code
+    assert shown.count("66 × KeyError") == 1, shown
     for name in ("run.md", "run.html", "junit.xml"):
         assert invoke("export", "last", "--to", name).exit_code == 0
     for text in (shown, *map(report_text, ("run.md", "run.html", "junit.xml"))):
@@ -447,9 +496,9 @@ def test_annotations_in_github_actions_and_nowhere_else(invoke, monkeypatch):
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     monkeypatch.delenv("GITHUB_WORKSPACE", raising=False)
     result = invoke("run", "suite.py")
-    (line,) = [each for each in result.stderr.splitlines() if each.startswith("::")]
-    assert line.startswith("::error title=the agent failed,file=suite.py,line=6::66 × KeyError: '100%25")
-    assert "::set-output" not in line
+    lines = [each for each in result.stderr.splitlines() if each.startswith("::")]
+    assert lines[0].startswith("::error title=the agent failed,file=suite.py,line=6::66 × KeyError: '100%25")
+    assert all(line.startswith("::error ") and "::set-output" not in line for line in lines)
     assert "::error" not in result.stdout
 
 
@@ -562,8 +611,8 @@ def test_a_full_disk_while_scoring_says_what_is_kept_and_how_to_go_on(invoke, mo
     def is_full(*arguments, **options):
         raise StoreError("runs.db cannot be written: database or disk is full")
 
-    monkeypatch.setattr("agentunit.cli.run.score_run", is_full)
-    monkeypatch.setattr("agentunit.cli.score.score_run", is_full)
+    monkeypatch.setattr("agentunit.engine.recording.suite_run.score_run", is_full)
+    monkeypatch.setattr("agentunit.cli._score_stored.score_run", is_full)
     write_suite(["a", "b"])
     result = invoke("run", "suite.py")
     assert result.exit_code == 3
@@ -741,7 +790,7 @@ def test_a_run_stops_at_what_it_may_cost_and_goes_on_from_there(invoke):
     assert invoke("run", "suite.py", "--max-cost", "nan").exit_code == 2
     result = invoke("run", "suite.py", "--max-cost", "2")
     assert result.exit_code == 130
-    assert "stopped: --max-cost is reached ($2.0000 spent): 4 cases are kept, 16 are open" in result.stderr
+    assert "stopped: --max-cost is reached ($2.0000 spent): 4 records are kept, 16 are open" in result.stderr
     assert "next: agentunit run suite.py --resume " in result.stderr
     assert "stopped" in invoke("runs").stdout
     # Each call has an allowance of its own; a cap that is reached with the last case has stopped nothing.
@@ -755,7 +804,7 @@ def test_a_run_stops_at_what_it_may_take(invoke):
     Path("suite.py").write_text(PRICED.replace("COST", "0.5").replace("SLEEP", "3600"))
     result = invoke("run", "suite.py", "--max-time", "0.5s")
     assert result.exit_code == 130
-    assert "stopped: --max-time is reached: 7 cases are kept, 13 are open" in result.stderr
+    assert "stopped: --max-time is reached: 7 records are kept, 13 are open" in result.stderr
     for wrong in ("soon", "-1", "0", "nan"):
         assert invoke("run", "suite.py", "--max-time", wrong).exit_code == 2
 

@@ -6,6 +6,7 @@ import sys
 import pytest
 from pyarrow import parquet
 
+from agentunit.engine.scoring.scored_run import run_from_file
 from agentunit.installation import install_command
 from agentunit.store.sqlite import Store
 
@@ -42,10 +43,10 @@ def test_a_table_is_shown_gated_compared_and_exported(scored, invoke):
     assert invoke("gate", "old.parquet", "-g", "task_success >= 0.9").exit_code == 0
     failed = invoke("gate", "new.parquet", "-g", "task_success >= 0.9", "--baseline", "old.parquet", "--max-errors", 2)
     assert failed.exit_code == 1
-    assert "task_success is worse than the baseline" in " ".join(failed.stdout.split())
+    assert "FAIL: task_success >= 0.9: mean 0.85 misses >= 0.9" in " ".join(failed.stdout.split())
     compared = invoke("compare", "old.parquet", "new.parquet", "--on", "task_success")
-    assert compared.exit_code == 1
-    assert "6 newly failing" in compared.stdout
+    assert compared.exit_code == 4
+    assert "CANNOT TELL: 6 newly failing, not tried to the end (q0, q1, q2, q3 and 2 more" in compared.stdout
     for name in ("run.html", "run.md", "run.xml", "run.csv", "run.parquet"):
         assert invoke("export", "new.parquet", "--to", name).exit_code == 0, name
     assert "(none)" not in (scored / "run.md").read_text()
@@ -59,6 +60,18 @@ def test_one_case_of_a_table(scored, invoke):
     assert "task_success  0.00" in shown.stdout
     assert "Answer" not in shown.stdout
     assert invoke("show", "new.parquet", "q99").exit_code == 3
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_table_knows_that_a_function_returned_bools(invoke, tmp_path, jobs):
+    # A module is loaded once in a process, whatever its folder.
+    module = f"table_functions_{jobs}.py"
+    (tmp_path / "new.jsonl").write_text(lines(40))
+    (tmp_path / module).write_text("def polite(answer):\n    return 'answer' in answer\n")
+    done = invoke("score", "new.jsonl", "-m", f"{module}:polite", "--out", "new.parquet", "--jobs", jobs)
+    assert done.exit_code == 0, done.output
+    info = run_from_file(tmp_path / "new.parquet").info("polite")
+    assert (info.check, info.direction) == (True, "higher")
 
 
 def test_errors_count_when_it_is_decided_later(scored, invoke):

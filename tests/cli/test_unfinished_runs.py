@@ -10,6 +10,8 @@ from click.testing import CliRunner
 from agentunit.cli.compare import compare
 from agentunit.cli.export import export
 from agentunit.cli.gate import gate
+from agentunit.cli.runs import runs
+from agentunit.cli.show import show
 from agentunit.core.codec import decode_record
 from agentunit.core.results import MetricResult, Score
 from agentunit.store.opening import DEFAULT_PATH
@@ -27,16 +29,18 @@ def invoke(command, *arguments):
     return CliRunner().invoke(command, [str(each) for each in arguments])
 
 
-def make_run(name, *, n_done=6, n_scored=0, n_planned=20, status="stopped", value=1.0, gates=()):
+def make_run(
+    name, *, n_done=6, n_scored=0, n_planned=20, status="stopped", value=1.0, gates=(), metrics=(), failing=()
+):
     """A run of which ``n_done`` cases are recorded and ``n_scored`` scored."""
-    settings = {"suite": "suite.py", "repeats": 1, "gates": list(gates)}
+    settings = {"suite": "suite.py", "repeats": 1, "gates": list(gates), "metrics": list(metrics)}
     with Store(DEFAULT_PATH) as store:
         run_id = store.create_run(name, agentunit_version="0", settings=settings, n_planned=n_planned).id
         for position in range(n_done):
             record = decode_record(b'{"case": {"id": "q%d"}, "outcome": "x"}' % position)
             store.add_record(run_id, position, 0, record, failed=False, elapsed_s=0.1)
         for position in range(n_scored):
-            score = Score(MetricResult("contains", value, {}), "ok", "trace", "1", 0.0)
+            score = Score(MetricResult("contains", 0.0 if position in failing else value, {}), "ok", "trace", "1", 0.0)
             store.add_scores(run_id, position, 0, {"contains": score})
         store.set_status(run_id, status)
     return run_id
@@ -70,6 +74,30 @@ def test_a_stopped_run_passes_no_comparison(ways, n_scored):
     assert "6 of 20 cases" in exported.output
 
 
+@pytest.mark.parametrize("status", ["stopped", "interrupted"])
+def test_a_run_stopped_before_anything_was_scored_has_one_word(status):
+    whole("p1")
+    make_run("p2", status=status, gates=["contains >= 0.9", "answered >= 0.9"], metrics=["contains"])
+    said = f"CANNOT TELL: the run was {status} at 6 of 20 cases, none scored; --resume goes on"
+    shown, gated = invoke(show, "p2"), invoke(gate, "p2")
+    assert said in shown.output
+    assert said in gated.output
+    assert gated.exit_code == 4
+    assert invoke(compare, "p1", "p2").exit_code == 4
+    listed = json.loads(invoke(runs, "--json").output)[0]
+    assert (listed["verdict"], listed["headline"]) == ("cannot tell", said)
+    assert "CANNOT TELL" in invoke(runs).output
+
+
+def test_a_stopped_run_goes_on_before_anything_is_tried_again():
+    whole("p1")
+    make_run("p2", n_done=19, n_scored=19, failing=[3])
+    result = invoke(compare, "p1", "p2")
+    assert "CANNOT TELL: 1 newly failing, not tried to the end" in result.output
+    assert "next: agentunit run suite.py --resume" in result.output
+    assert "agentunit rerun" not in result.output
+
+
 def test_a_run_that_is_nearly_whole_is_compared_and_its_end_is_told():
     whole("p1")
     make_run("p2", n_done=19, n_scored=19)
@@ -88,12 +116,13 @@ def test_recorded_runs_whose_scoring_was_stopped(n_scored, said):
     assert f"next: agentunit score {run_id}" in result.output
 
 
-def test_no_value_in_either_run_is_no_pass():
+def test_no_value_in_either_run_is_no_change_where_the_answers_are_the_same():
     whole("p1", value=None)
     whole("p2", value=None)
     result = invoke(compare, "p1", "p2")
-    assert result.exit_code == 4, result.output
-    assert "no metric can be compared: no value is in both runs" in result.output
+    assert result.exit_code == 0, result.output
+    assert "PASS: no change from p1" in result.output
+    assert "contains: no value in either run" in result.output
 
 
 @pytest.mark.parametrize("expressions", [(), ("--gate", "contains == 1")])

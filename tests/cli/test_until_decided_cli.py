@@ -45,8 +45,15 @@ def test_a_run_ends_when_its_gate_is_decided(invoke, wrong, exit_code):
 def test_a_baseline_decides_too(invoke):
     write_suite(0, ())
     assert invoke("run", "suite.py", "--name", "before").exit_code == 0
+    options = ("--repeats", "auto", "--seed", "1", "--baseline", "before")
+    result = invoke("run", "suite.py", *options)
+    assert (result.exit_code, "or --baseline RUN with --margin" in result.stderr) == (2, True)
+    # Cases that it did not draw are not gone: most of them need not be run.
+    result = invoke("run", "suite.py", *options, "--margin", "0.1", "--json")
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["run"]["n_done"] < 150
     write_suite(4, ())
-    result = invoke("run", "suite.py", "--repeats", "auto", "--seed", "1", "--baseline", "before", "--json")
+    result = invoke("run", "suite.py", *options, "--margin", "0.1", "--json")
     assert result.exit_code == 1
     assert json.loads(result.stdout)["run"]["n_done"] < 150
 
@@ -85,7 +92,8 @@ def test_a_comparison_keeps_the_evidence_of_the_run(invoke):
     write_suite(0, ())
     invoke("run", "suite.py", "--name", "before")
     write_suite(4, ())
-    invoke("run", "suite.py", "--name", "after", "--repeats", "auto", "--seed", "1", "--baseline", "before")
+    options = ("--repeats", "auto", "--seed", "1", "--baseline", "before", "--margin", "0.1")
+    invoke("run", "suite.py", "--name", "after", *options)
     data = json.loads(invoke("compare", "before", "after", "--json").stdout)
     (metric,) = [each for each in data["comparison"]["metrics"] if each["metric"] == "exact_match"]
     assert (metric["verdict"], "shown after" in metric["reason"]) == ("regression", True)
@@ -97,8 +105,9 @@ def test_what_stays_open_is_not_called_answered(invoke):
     # Repeats decide about the gate, and do not about so small a loss: 30 cases do not rule it out.
     write_small(1)
     assert invoke("run", "suite.py", "--name", "before").exit_code == 0
-    write_small(2)
-    result = invoke("run", "suite.py", "--repeats", "auto", "--seed", "1", "--baseline", "before")
+    write_small(0)
+    options = ("--repeats", "auto", "--seed", "1", "--baseline", "before", "--margin", "0.02")
+    result = invoke("run", "suite.py", *options)
     assert result.exit_code == 4
     (told,) = [line for line in result.stderr.splitlines() if "questions decided" in line]
     assert "1 of 2 questions decided: every case was run as often as in the baseline; more cases would help" in told
@@ -235,9 +244,9 @@ def test_a_capped_run_goes_on_and_keeps_its_baseline(invoke):
     assert invoke("run", "suite.py", "--name", "before").exit_code == 0
     Path("suite.py").write_text(CAPPED.replace("WRONG", "4"))
     # In another order ten cases may happen to show it.
-    options = ("--repeats", "auto", "--baseline", "before", "--name", "after", "--max-cost", "1", "--seed", "4")
-    first = invoke("run", "suite.py", *options)
-    assert (first.exit_code, "--resume" in first.stderr) == (4, True)
+    options = ("--repeats", "auto", "--baseline", "before", "--margin", "0.1", "--seed", "4")
+    first = invoke("run", "suite.py", *options, "--name", "after", "--max-cost", "1")
+    assert "--resume" in first.stderr
     result = invoke("run", "suite.py", "--resume", "after", "--json")
     assert result.exit_code == 1
     assert json.loads(result.stdout)["comparison"]["metrics"][0]["verdict"] == "regression"

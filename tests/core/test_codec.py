@@ -16,11 +16,9 @@ from hypothesis import strategies as st
 
 from agentunit.core.case import DatasetCase
 from agentunit.core.codec import RecordError, as_case, as_outcome, as_record, as_trace, decode_record, encode_record
-from agentunit.core.interactions import AgentInteraction, AgentRole, ConflictEvent, HandoffEvent
-from agentunit.core.outcome import Outcome
-from agentunit.core.records import Record
-from agentunit.core.trace import TraceEvent, TraceLog
-from agentunit.engine.scoring import score
+from agentunit.core.records import Outcome, Record
+from agentunit.core.trace import AgentInteraction, AgentRole, ConflictEvent, HandoffEvent, TraceEvent, TraceLog
+from agentunit.engine.scoring.records import score
 
 
 def line(**fields: Any) -> bytes:

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 import agentunit
 from agentunit.core.case import DatasetCase
-from agentunit.core.interactions import AgentInteraction, ConflictEvent, HandoffEvent, InteractionType
-from agentunit.core.outcome import Outcome, outcome_text
+from agentunit.core.records import Outcome, outcome_text
 from agentunit.core.results import (
     CaseScores,
     InputError,
@@ -24,8 +23,15 @@ from agentunit.core.results import (
     encode_json,
     json_fallback,
 )
-from agentunit.core.time import epoch_seconds
-from agentunit.core.trace import TraceEvent, TraceLog
+from agentunit.core.trace import (
+    AgentInteraction,
+    ConflictEvent,
+    HandoffEvent,
+    InteractionType,
+    TraceEvent,
+    TraceLog,
+    epoch_seconds,
+)
 
 # The text of an outcome
 
@@ -105,7 +111,7 @@ def test_names_that_cannot_be_put_in_order_have_a_text_all_the_same(output: Any)
 
 def test_a_set_has_the_same_text_in_every_process() -> None:
     code = (
-        "from agentunit import Outcome; from agentunit.core.outcome import outcome_text; "
+        "from agentunit import Outcome; from agentunit.core.records import outcome_text; "
         "print(outcome_text(Outcome(output={str(n) for n in range(30)})))"
     )
     texts = {
@@ -308,4 +314,4 @@ def test_importing_the_package_loads_next_to_nothing() -> None:
         check=True,
         env={"PYTHONPATH": ":".join(sys.path)},
     ).stdout.split()
-    assert loaded == ["agentunit"]
+    assert loaded == ["agentunit", "agentunit.moved"]

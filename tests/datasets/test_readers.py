@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 
 from agentunit.core.case import DatasetCase
 from agentunit.core.codec import encode_record
-from agentunit.core.outcome import Outcome
-from agentunit.core.records import LooseRecord, Record
+from agentunit.core.records import LooseRecord, Outcome, Record
 from agentunit.core.trace import TraceLog
 from agentunit.datasets.readers import DatasetError, fingerprint, load_dataset
 from agentunit.installation import install_command

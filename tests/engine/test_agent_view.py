@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
+from agentunit.adapters._callable import CallableAgent
 from agentunit.adapters.base import AgentResult
-from agentunit.adapters.callable import CallableAgent
 from agentunit.adapters.command import CommandAgent
 from agentunit.core.case import DatasetCase
-from agentunit.core.outcome import Outcome
+from agentunit.core.records import Outcome
 from agentunit.core.trace import TraceLog
-from agentunit.engine.agent_view import AgentView
-from agentunit.engine.runner import plan_run, record
-from agentunit.engine.suite import Suite, SuiteError, load_suite
+from agentunit.engine.recording.agent_view import AgentView
+from agentunit.engine.recording.runner import plan_run, record
+from agentunit.engine.recording.suite import Suite, SuiteError, load_suite
 from agentunit.metrics.assertions import ContainsMetric
 from agentunit.metrics.base import CompositeMetric, MetricInfo, MetricResult
 from agentunit.metrics.inputs import Item

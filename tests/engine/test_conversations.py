@@ -21,13 +21,13 @@ from agentunit.adapters.base import AgentResult
 from agentunit.adapters.command import CommandAgent
 from agentunit.core.conversation import exchanges_of
 from agentunit.core.records import Record
-from agentunit.engine.compare import compare_runs
-from agentunit.engine.conversations import add_earlier_users
-from agentunit.engine.decision import decide_run
-from agentunit.engine.rescoring import score_run
-from agentunit.engine.runner import Caps, Recording, plan_run, record
-from agentunit.engine.scored_run import ScoredRun, run_from_store
-from agentunit.engine.suite import SuiteError, load_suite
+from agentunit.engine.deciding.compare import compare_runs
+from agentunit.engine.deciding.decision import decide_run
+from agentunit.engine.recording.conversations import add_earlier_users
+from agentunit.engine.recording.runner import Caps, Recording, plan_run, record
+from agentunit.engine.recording.suite import SuiteError, load_suite
+from agentunit.engine.scoring.rescoring import score_run
+from agentunit.engine.scoring.scored_run import ScoredRun, run_from_store
 from agentunit.metrics import usage
 from agentunit.metrics.builtin import CostMetric
 from agentunit.store.sqlite import Store

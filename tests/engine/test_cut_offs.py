@@ -9,27 +9,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agentunit.addons.review.labeling.scorer_agreement import LabeledScores, ScoredRow, measure_agreement
+from agentunit.addons.review.labeling.scorer_validity import scorer_validity
+from agentunit.addons.scale.parallel.work import Collector
+from agentunit.addons.scale.table_run import ScoreTableWriter
 from agentunit.core.case import DatasetCase
 from agentunit.core.codec import encode_record
-from agentunit.core.outcome import Outcome
-from agentunit.core.records import Record
+from agentunit.core.records import Outcome, Record
 from agentunit.core.results import CaseScores, MetricResult, MetricSummary, Score
 from agentunit.core.trace import TraceLog
-from agentunit.engine.aggregate import MetricAggregate
-from agentunit.engine.cut_offs import claim_threshold, is_low, leveled, number_keys, own_threshold
-from agentunit.engine.label_validity import scorer_validity
-from agentunit.engine.parallel.collect import Collector
-from agentunit.engine.scored_run import infos_as_data, run_from_file, run_from_store
-from agentunit.engine.table_run import ScoreTableWriter
-from agentunit.engine.validity import LabeledScores, ScoredRow, measure_agreement
+from agentunit.engine.deciding.cut_offs import claim_threshold, is_low, leveled, number_keys, own_threshold
+from agentunit.engine.scoring.aggregate import MetricAggregate
+from agentunit.engine.scoring.scored_run import infos_as_data, run_from_file, run_from_store
 from agentunit.metrics.base import MetricInfo, describe
 from agentunit.metrics.registry import resolve_metrics
-from agentunit.multimodal.grounding import CrossModalGroundingMetric
+from agentunit.multimodal.clip_metric import CrossModalGroundingMetric
+from agentunit.reports.figures import describe_value, n_to_look_at
 from agentunit.reports.reported_run import ReportedRun
 from agentunit.store import open_store
 from agentunit.store.labels import StoredLabel, subject_of
-from agentunit.store.protocol import RunStore
-from agentunit.store.score_blocks import written_scores
+from agentunit.store.run_store import RunStore
+from agentunit.store.score_blocks import ScoreBuffer
 
 NAMES = ("faithfulness", "hallucination_rate")
 METRICS = resolve_metrics(NAMES)
@@ -92,26 +92,42 @@ def test_a_threshold_that_is_a_parameter_is_no_line() -> None:
 
 
 def test_a_run_is_cut_alike_as_it_is_scored_here_and_elsewhere() -> None:
-    collector = Collector(list(INFOS.values()), 0, by=None, with_lines=False, with_ids=False)
+    collector = Collector(list(INFOS.values()), 0, by=None, with_lines=False)
     for number, (case_id, scores) in enumerate(CASES):
         collector.add(CaseScores(number, case_id, scores), case_id, None)
     block, _ = collector.block([], 0, 0)
-    for columns, (name, info) in zip(block.metrics, INFOS.items(), strict=True):
+    for made, (name, info) in zip(block.scores, INFOS.items(), strict=True):
+        made.positions, made.repeats = range(len(CASES)), [0] * len(CASES)
         here, elsewhere = (MetricAggregate(name, info) for _ in range(2))
         for case_id, scores in CASES:
             here.add(case_id, scores[name])
-        elsewhere.add_block(columns, len(CASES), lambda place, own_id: own_id)
+        elsewhere.add_block(made, lambda position, repeat: CASES[position][0])
         check(here.rows()[0])
         assert elsewhere.rows() == here.rows()
 
 
-def test_repeats_of_a_case_are_cut_at_the_mean_of_their_thresholds(tmp_path: Path) -> None:
+def test_every_repeat_of_a_case_is_cut_at_its_own_threshold(tmp_path: Path) -> None:
     store = stored(tmp_path, [(0, 0, scored(0.35, 0.3)), (0, 1, scored(0.35, 0.44)), (1, 0, scored(0.9, None))])
     rows = run_from_store(store, "last").summary().metrics
-    assert [(row.share_low, row.cut) for row in rows] == [
-        (0.5, pytest.approx((0.37, 0.5))),
-        (0.5, pytest.approx((0.5, 0.63))),
+    assert [(row.share_low, row.n_low_cases, row.cut) for row in rows] == [
+        (pytest.approx(1 / 3), 1, pytest.approx((0.3, 0.5))),
+        (pytest.approx(1 / 3), 1, pytest.approx((0.5, 0.7))),
     ]
+
+
+def test_the_share_beside_n_scored_is_of_the_scores_and_not_of_means_of_cases(tmp_path: Path) -> None:
+    """48 cases, three repeats: 17 of 144 scores are low, and no case's mean is."""
+    scores = []
+    for case in range(48):
+        for repeat in range(3):
+            is_low_one = repeat == 0 and case < 17
+            scores.append((case, repeat, scored(0.2 if is_low_one else 0.9, None)))
+    row, _ = run_from_store(stored(tmp_path, scores), "last").summary().metrics
+    assert (row.n_scored, row.share_low, row.n_low_cases) == (144, pytest.approx(17 / 144), 17)
+    assert row.share_from_half == pytest.approx(127 / 144)
+    assert "88% ≥ 0.5" in describe_value(row, "score")
+    assert n_to_look_at(row) == 17
+    assert row.worst_cases == ["q0", "q1", "q2", "q3", "q4"]
 
 
 @pytest.mark.parametrize("is_old", [False, True])
@@ -133,7 +149,7 @@ def test_a_score_table_is_cut_by_its_details(tmp_path: Path, says_so: bool, monk
     header = store.find_run("last")
     path = tmp_path / "scores.parquet"
     if not says_so:
-        monkeypatch.setattr("agentunit.engine.table_run.TableFacts", older_facts)
+        monkeypatch.setattr("agentunit.addons.scale.table_run.TableFacts", older_facts)
     with path.open("wb") as stream, ScoreTableWriter(stream, header) as writer:
         for number, (case_id, scores) in enumerate(CASES):
             writer.add_case(CaseScores(number, case_id, scores))
@@ -143,7 +159,7 @@ def test_a_score_table_is_cut_by_its_details(tmp_path: Path, says_so: bool, monk
 
 
 def older_facts(*facts: Any) -> Any:
-    from agentunit.store.parquet_table import TableFacts
+    from agentunit.addons.scale._parquet_table import TableFacts
 
     return TableFacts(*facts[:5])
 
@@ -192,9 +208,10 @@ def stored(
     store = open_store(folder / "runs.db")
     run = store.create_run("r", agentunit_version="0", settings={"metric_infos": infos_as_data(METRICS)})
     store.add_lines([(run.id, at, repeat, f"q{at}", 0, 0.0, encode_record(record(at))) for at, repeat, _ in scores])
-    store.add_written_scores(
-        [row for at, repeat, each in scores for row in written_scores(run.id, at, repeat, each, numbers)]
-    )
+    waiting = ScoreBuffer(numbers)
+    for at, repeat, of_case in scores:
+        waiting.add(at, repeat, of_case)
+    store.add_blocks(run.id, waiting.take())
     store.set_status(run.id, "finished", finished_at=1.0)
     return store
 

@@ -9,7 +9,7 @@ from multiprocessing import get_all_start_methods, get_context
 
 import pytest
 
-from agentunit.engine.end_signals import END_SIGNALS, heard_by
+from agentunit.engine.recording.end_signals import END_SIGNALS, heard_by
 
 posix_only = pytest.mark.skipif("fork" not in get_all_start_methods(), reason="nothing is forked here")
 

@@ -10,8 +10,8 @@ import pytest
 from agentunit.core.case import DatasetCase
 from agentunit.core.records import Record
 from agentunit.core.results import MetricResult, Score
-from agentunit.engine.gates import evaluate_gates
-from agentunit.engine.scored_run import ScoredRun, run_from_store
+from agentunit.engine.deciding.gates import evaluate_gates
+from agentunit.engine.scoring.scored_run import ScoredRun, run_from_store
 from agentunit.reports.figures import describe_judge_spend
 from agentunit.store.sqlite import Store
 
@@ -52,8 +52,9 @@ def run_of(tmp_path: Path) -> Any:
 GATES = {
     "injection_suspected all == 0": ("fail", 0.75, ("q1",)),
     "injection_suspected <= 0.25": ("pass", 0.25, ()),
-    "quote_found >= 0.9 coverage 0.5": ("fail", pytest.approx(1 / 3), ("q1", "q2")),
-    "quote_found >= 0.3": ("fail", pytest.approx(1 / 3), None),  # three of four records have quotes: too few
+    "quote_found >= 0.9": ("fail", pytest.approx(1 / 3), ()),
+    "quote_found >= 0.3": ("pass", pytest.approx(1 / 3), ()),  # one of four records has no quotes, and needs none
+    "quote_found all >= 1": ("fail", pytest.approx(1 / 3), ("q1", "q2")),
 }
 
 
@@ -61,8 +62,7 @@ GATES = {
 def test_evidence_can_be_gated(gate: str, run_of: Any) -> None:
     verdict, value, cases = GATES[gate]
     (found,) = evaluate_gates(run_of(SCORES), [gate])
-    assert (found.verdict, found.value) == (verdict, value)
-    assert cases is None or found.cases == cases
+    assert (found.verdict, found.value, found.cases) == (verdict, value, cases)
 
 
 def test_a_run_without_a_judge_cannot_answer_such_a_gate(run_of: Any) -> None:
@@ -93,6 +93,8 @@ def test_a_panel_that_disagrees_can_be_gated(run_of: Any) -> None:
     panel = [{"judge": "a", "value": 1.0}, {"judge": "b", "value": 0.0}]
     scores = [scored(0.5, judges=panel, judges_disagree=True), scored(1.0, judges=panel[:1], judges_disagree=False)]
     (verdict,) = evaluate_gates(run_of(scores), ["judges_disagree <= 0.4"])
-    assert (verdict.verdict, verdict.value, verdict.cases) == ("fail", 0.5, ("q0",))
+    assert (verdict.verdict, verdict.value, verdict.cases) == ("fail", 0.5, ())
+    (verdict,) = evaluate_gates(run_of(scores), ["judges_disagree all == 0"])
+    assert (verdict.verdict, verdict.cases) == ("fail", ("q0",))
     (verdict,) = evaluate_gates(run_of([scored(1.0)]), ["judges_disagree <= 0.4"])
     assert verdict.verdict != "pass"

@@ -12,12 +12,12 @@ from judge_faults import dropped
 from judge_server import JudgeServer
 
 from agentunit import CompositeMetric, DatasetCase, MetricResult, Outcome, Record, score
-from agentunit.backends.judge.settings import configure_judge
+from agentunit.addons.judge.rubric_metric import RubricMetric
+from agentunit.addons.judge.settings import configure_judge
 from agentunit.core.results import JudgeSpend, RunSummary, encode_json
-from agentunit.engine.judging import JudgeTally, judged_metrics, total_spend
-from agentunit.engine.rescoring import score_run
-from agentunit.engine.scored_run import run_from_file, run_from_store
-from agentunit.metrics.rubric import RubricMetric
+from agentunit.engine.scoring.judging import JudgeTally, judged_metrics, total_spend
+from agentunit.engine.scoring.rescoring import score_run
+from agentunit.engine.scoring.scored_run import run_from_file, run_from_store
 from agentunit.reports.figures import describe_judge_spend, describe_spending
 from agentunit.store.portable import export_run
 from agentunit.store.sqlite import Store

@@ -88,8 +88,9 @@ def result_of(folder: Path) -> dict[str, object]:
             for each in store.records(header.id)
         }
         scores = {
-            (each.position, each.repeat, each.metric): (each.score.value, each.score.status)
-            for each in store.scores(header.id)
+            (*place, metric): (score.value, score.status)
+            for place, of_place in store.scores(header.id)
+            for metric, score in of_place.items()
         }
     return {"records": records, "scores": scores, "runs": 1}
 

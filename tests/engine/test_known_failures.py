@@ -6,11 +6,12 @@ from datetime import datetime, timezone
 
 import pytest
 
-from agentunit.engine.gate_expressions import parse_gate
-from agentunit.engine.gates import evaluate_gates
-from agentunit.engine.known_failures import counted_part, known_failures, set_aside_on
-from agentunit.engine.scored_run import ScoredRun
-from agentunit.store.runs import RecordRow, RunHeader, ScoreRow
+from agentunit.core.score_block import ScoreRow
+from agentunit.engine.deciding.gate_expressions import parse_gate
+from agentunit.engine.deciding.gates import evaluate_gates
+from agentunit.engine.deciding.known_failures import counted_part, known_failures, set_aside_on
+from agentunit.engine.scoring.scored_run import ScoredRun
+from agentunit.store.runs import RecordRow, RunHeader
 
 MARKED = {"known_failures": {"c0": {"reason": "waits for the index", "until": "2999-01-31"}}}
 GATE = parse_gate("m >= 1")
@@ -40,8 +41,16 @@ def test_no_repeat_of_a_marked_case_is_waited_for() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "state"), [([1.0, 1.0], "fixed"), ([1.0, None], "still fails"), ([1.0, 0.0], "still fails")]
+    ("values", "state"),
+    # A score that raised says nothing about the case.
+    [
+        ([1.0, 1.0], "fixed"),
+        ([1.0, None], "fixed"),
+        ([1.0, 0.0], "still fails"),
+        ([None, 0.0], "still fails"),
+        ([None, None], "unknown"),
+    ],
 )
-def test_a_case_is_fixed_when_every_repeat_of_it_is(values: list[float | None], state: str) -> None:
+def test_a_case_is_fixed_when_every_try_of_it_that_says_something_is(values: list[float | None], state: str) -> None:
     run = run_of({"c0": values, "c1": [1.0, 1.0]}, n_planned=4, repeats=2)
     assert [(each.case_id, each.state) for each in known_failures(run, [GATE])] == [("c0", state)]

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentunit import CompositeMetric, DatasetCase, MetricResult, Record, score
-from agentunit.engine.judge_runs import cases_under_way, judge_run
+from agentunit.engine.scoring.judging import cases_under_way, judge_run
 from agentunit.metrics.started import StartedBatch
 
 MOST = 512

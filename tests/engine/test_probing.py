@@ -10,20 +10,20 @@ from typing import Any
 
 import pytest
 
-from agentunit.adapters.call import Call
-from agentunit.adapters.callable import CallableAgent
+from agentunit.adapters._call import AgentCall
+from agentunit.adapters._callable import CallableAgent
 from agentunit.adapters.command import CommandAgent
+from agentunit.addons.pytest_plugin.evaluation import AgentLoop
 from agentunit.core.case import DatasetCase
 from agentunit.core.trace import TraceLog
-from agentunit.engine.probing import probe_settings
-from agentunit.engine.rescoring import score_run
-from agentunit.engine.runner import plan_run, record
-from agentunit.engine.scored_run import run_from_store
-from agentunit.engine.suite import Suite
+from agentunit.engine.recording.probing import probe_settings
+from agentunit.engine.recording.runner import plan_run, record
+from agentunit.engine.recording.suite import Suite
+from agentunit.engine.scoring.rescoring import score_run
+from agentunit.engine.scoring.scored_run import run_from_store
 from agentunit.metrics.base import CompositeMetric, MetricInfo
 from agentunit.metrics.registry import resolve_metrics
-from agentunit.probes.settings import ProbeSettings
-from agentunit.pytest_support.agent_loop import AgentLoop
+from agentunit.probes.probe_settings import ProbeSettings
 from agentunit.reports.figures import describe_value
 from agentunit.store.sqlite import Store
 from agentunit.sustainability.metrics import CarbonMetric, EnergyMetric, ResourceUtilizationMetric
@@ -120,13 +120,13 @@ def test_what_an_agent_detaches_is_measured_too(where: str, tmp_path: Path) -> N
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux lets a process adopt orphans")
 def test_what_is_detached_before_anybody_looks_is_not_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    begin = Call.begin_probe
+    begin = AgentCall.begin_probe
 
-    def begin_late(call: Call, pid: int | None = None) -> None:
+    def begin_late(call: AgentCall, pid: int | None = None) -> None:
         time.sleep(0.15)
         begin(call, pid)
 
-    monkeypatch.setattr(Call, "begin_probe", begin_late)
+    monkeypatch.setattr(AgentCall, "begin_probe", begin_late)
     _, _, found = recorded(tmp_path, CommandAgent(DETACHING), [EnergyMetric(sample_interval=30)])
     assert all(metadata["resource_use"]["cpu_s"] >= 0.2 for metadata in found), found
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from agentunit import Suite
-from agentunit.engine.provenance import agent_version, git_state
-from agentunit.engine.runner import plan_run, record
-from agentunit.engine.suite import SuiteError, load_suite
+from agentunit.engine.recording.provenance import agent_version, git_state
+from agentunit.engine.recording.runner import plan_run, record
+from agentunit.engine.recording.suite import SuiteError, load_suite
 from agentunit.store.sqlite import Store
 
 
@@ -129,3 +129,14 @@ def test_a_run_is_not_taken_up_by_another_version_unless_told(tmp_path):
         settings = store.find_run("nightly").settings
         assert (settings["agent_version"], settings["earlier_agent_versions"]) == ("2", ["1.5"])
         assert settings["tags"] == {"model": "x"}
+
+
+def test_a_named_agent_has_its_version_before_anything_has_imported_it(tmp_path, monkeypatch):
+    # A command that only asks whether the agent has changed asks before it is called.
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "desk_named.py").write_text("def answer(query): return 'here'\n")
+    assert "desk_named" not in sys.modules
+    version = agent_version("desk_named:answer", str(tmp_path))
+    assert version is not None
+    assert version == agent_version("desk_named:answer", str(tmp_path))
+    assert agent_version("desk_missing:answer", str(tmp_path)) is None

@@ -16,14 +16,15 @@ from typing import Any
 import pytest
 
 from agentunit.core.codec import decode_record
-from agentunit.core.outcome import Outcome
-from agentunit.core.records import Record
-from agentunit.engine.aggregate import MetricAggregate
-from agentunit.engine.rescoring import score_run
-from agentunit.engine.runner import Recording, _keep, _Keeper, only_writer, plan_run, record, rerun_cases
-from agentunit.engine.scored_run import run_from_store
-from agentunit.engine.suite import Suite, SuiteError, load_suite
+from agentunit.core.records import Outcome, Record
+from agentunit.core.score_block import ScoreBlock
+from agentunit.engine.recording.runner import Plan, Recording, _keep, _Keeper, only_writer, open_again, plan_run, record
+from agentunit.engine.recording.suite import Suite, SuiteError, load_suite
+from agentunit.engine.scoring.aggregate import MetricAggregate
+from agentunit.engine.scoring.rescoring import score_run
+from agentunit.engine.scoring.scored_run import run_from_store
 from agentunit.metrics.base import MetricInfo, MetricResult
+from agentunit.store.runs import FIRST_AGAIN
 from agentunit.store.schema import StoreError
 from agentunit.store.sqlite import Store
 
@@ -212,6 +213,11 @@ def test_another_dataset_is_not_mixed_into_a_run(store: Store) -> None:
         plan_run(Suite([], lambda query: query), store)
 
 
+def rerun_cases(plan: Plan, case_ids: list[str], store: Store) -> None:
+    open_again(plan, case_ids, store)
+    record(plan, store)
+
+
 def test_rerun_replaces_records_and_their_scores(store: Store) -> None:
     answers = ["wrong"]
     suite = Suite(cases(3), lambda query: answers[0], metrics=["exact_match"])
@@ -239,6 +245,35 @@ def test_rerun_runs_every_repeat_that_is_there(store: Store) -> None:
     assert {place for place, answer in answers.items() if answer == "new"} == {(1, 0), (1, 1), (1, 2)}
 
 
+@pytest.mark.parametrize("how", ["rerun", "retry"])
+def test_tries_again_are_not_planned_and_go_when_what_they_confirm_does(store: Store, how: str) -> None:
+    fails = ["q1", "q2"]
+
+    def agent(query: str) -> str:
+        if f"q{query}" in fails:
+            raise ValueError("down")
+        return query
+
+    suite = Suite(cases(3), agent, metrics=["exact_match"])
+    plan = plan_run(suite, store)
+    record(plan, store)
+    plan.open = [(1, FIRST_AGAIN), (1, FIRST_AGAIN + 1), (2, FIRST_AGAIN)]
+    record(plan, store)
+    assert (store.find_run(plan.header.id).n_done, len(store.finished(plan.header.id))) == (3, 6)
+    resumed = plan_run(suite, store, resume=plan.header.id)
+    assert (resumed.header.n_planned, resumed.open) == (3, [])
+    fails.remove("q1")
+    if how == "rerun":
+        rerun_cases(resumed, ["q1"], store)
+        left = {(2, FIRST_AGAIN)}
+    else:
+        record(plan_run(suite, store, resume=plan.header.id, retry_failed=True), store)
+        left = set()
+    header = store.find_run(plan.header.id)
+    assert (header.n_done, header.n_planned, header.n_failed, header.status) == (3, 3, 1, "finished")
+    assert store.finished(plan.header.id) == {(0, 0), (1, 0), (2, 0)} | left
+
+
 def test_a_rerun_says_with_which_versions_of_the_agent_the_run_was_made(store: Store) -> None:
     suite = Suite(cases(2), lambda query: query, metrics=["exact_match"], agent_version="1")
     _, run_id = run(suite, store)
@@ -247,6 +282,18 @@ def test_a_rerun_says_with_which_versions_of_the_agent_the_run_was_made(store: S
         rerun_cases(plan_run(suite, store, resume=run_id, changed_agent=True), ["q1"], store)
     settings = store.find_run(run_id).settings
     assert (settings["agent_version"], settings["earlier_agent_versions"]) == ("3", ["1", "2"])
+
+
+def test_what_is_noted_after_a_run_was_taken_up_stays_when_more_of_it_is_recorded(store: Store) -> None:
+    suite = Suite(cases(2), lambda query: query, metrics=["exact_match"])
+    _, run_id = run(suite, store)
+    plan = plan_run(suite, store, resume=run_id)
+    record(plan, store)
+    settings = store.find_run(run_id).settings
+    store.update_run(run_id, {**settings, "trying_again": True}, n_planned=2)
+    plan.open = [(1, FIRST_AGAIN)]
+    record(plan, store)
+    assert store.find_run(run_id).settings.get("trying_again") is True
 
 
 def test_every_failed_repeat_is_retried_that_is_there(store: Store) -> None:
@@ -520,7 +567,7 @@ def test_scores_that_were_made_before_an_interrupt_are_all_kept(store: Store) ->
 
     with pytest.raises(KeyboardInterrupt):
         score_run(store, run_id, [Length()], on_case=interrupt)
-    assert [each.position for each in store.scores(run_id)] == list(range(70))
+    assert [position for (position, _), _ in store.scores(run_id)] == list(range(70))
     assert score_run(store, run_id, [Length()]) == 30
 
 
@@ -530,10 +577,15 @@ def test_scores_are_written_together_unless_a_judge_was_paid_for_them(
 ) -> None:
     _, run_id = run(Suite(cases(100), lambda query: query), store)
     sizes: list[int] = []
-    write = store.add_written_scores
-    monkeypatch.setattr(store, "add_written_scores", lambda rows: (sizes.append(len(rows)), write(rows)))
-    monkeypatch.setattr("agentunit.engine.rescoring._HELD_BACK_S", 1e9)
-    monkeypatch.setattr("agentunit.engine.rescoring._CASES_AT_ONCE", 64)
+    write = store.add_blocks
+
+    def counted(run_id: str, blocks: list[ScoreBlock]) -> None:
+        sizes.extend(map(len, blocks))
+        write(run_id, blocks)
+
+    monkeypatch.setattr(store, "add_blocks", counted)
+    monkeypatch.setattr("agentunit.engine.scoring.rescoring._HELD_BACK_S", 1e9)
+    monkeypatch.setattr("agentunit.engine.scoring.rescoring._CASES_AT_ONCE", 64)
     score_run(store, run_id, [Length(asks_service=asks_service)])
     assert (sizes, len(list(store.scores(run_id)))) == (written, 100)
 
@@ -548,7 +600,7 @@ def test_a_reader_that_was_left_may_be_closed_in_any_thread(store: Store) -> Non
 
 def test_slow_scores_do_not_wait_for_others(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     _, run_id = run(Suite(cases(3), lambda query: query), store)
-    monkeypatch.setattr("agentunit.engine.rescoring._HELD_BACK_S", 0.0)
+    monkeypatch.setattr("agentunit.engine.scoring.rescoring._HELD_BACK_S", 0.0)
     kept: list[int] = []
     score_run(store, run_id, [Length()], on_case=lambda n: kept.append(len(list(store.scores(run_id)))))
     assert kept == [1, 2, 3]
@@ -560,7 +612,7 @@ def test_a_run_is_aggregated_once(store: Store, monkeypatch: pytest.MonkeyPatch)
     score_run(store, run_id, [Length()])
     scored = run_from_store(store, run_id)
     summary = scored.summary()
-    monkeypatch.setattr(MetricAggregate, "add_rows", None)
+    monkeypatch.setattr(MetricAggregate, "add_block", None)
     assert (scored.summary(), summary.metrics[0].n_scored) == (summary, 3)
 
 
@@ -645,7 +697,7 @@ def test_a_record_is_decoded_once_from_recording_to_score(
 ) -> None:
     (tmp_path / "cases.jsonl").write_text("".join(f'{{"id": "q{n}", "query": "{n}"}}\n' for n in range(5)))
     decoded: list[str] = []
-    for module in ("agentunit.adapters.base", "agentunit.engine.runner", "agentunit.store.record_table"):
+    for module in ("agentunit.adapters.base", "agentunit.engine.recording.runner", "agentunit.store._record_table"):
 
         def decode(line: bytes, module: str = module) -> Record:
             decoded.append(module)
@@ -660,7 +712,7 @@ def test_a_record_is_decoded_once_from_recording_to_score(
 def test_records_beyond_what_fits_into_memory_are_read_from_the_store(
     store: Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("agentunit.engine.runner._KEPT_BYTES", 200)
+    monkeypatch.setattr("agentunit.engine.recording.runner._KEPT_BYTES", 200)
     (tmp_path / "cases.jsonl").write_text("".join(f'{{"id": "q{n}", "query": "{n}"}}\n' for n in range(5)))
     recording, run_id = run(Suite(str(tmp_path / "cases.jsonl"), lambda query: query * 2), store)
     assert 0 < len(recording.records) < 5
@@ -694,6 +746,19 @@ def test_an_agent_in_the_loop_finds_every_earlier_case_in_the_store(store: Store
     run(Suite(cases(6), agent, concurrency=3), store)
     # Three begin at once; from then on each begins when another one is kept.
     assert [n_kept >= n_begun - 2 for n_begun, n_kept in enumerate(kept)] == [True] * 6
+
+
+def test_cases_that_end_together_in_the_loop_are_written_by_one_statement(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def agent(query: str) -> str:
+        return query
+
+    sizes: list[int] = []
+    write = store.add_lines
+    monkeypatch.setattr(store, "add_lines", lambda rows: (sizes.append(len(rows)), write(rows)))
+    recording, _ = run(Suite(cases(8), agent, concurrency=4), store)
+    assert (recording.n_done, sizes) == (8, [4, 4])
 
 
 def test_a_store_that_cannot_be_written_ends_the_run(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from agentunit import DatasetCase, MetricInfo, MetricResult, Outcome, Record, Run, TraceLog, read_records, score
 from agentunit.core.codec import RecordError
 from agentunit.core.results import InputError, RunSummary, decode_case_scores, encode_json
-from agentunit.engine import scoring
+from agentunit.engine.scoring import records as scoring
+from agentunit.metrics import base
 from agentunit.metrics.builtin import FaithfulnessMetric
 
 LEXICAL = FaithfulnessMetric(backend="lexical")
@@ -689,3 +690,24 @@ def test_a_summary_survives_its_file() -> None:
 def test_an_engine_that_is_none_is_refused(engine):
     with pytest.raises(ValueError, match="score: engine must be ray, or ray://HOST:PORT; received"):
         score([], ["cost"], engine=engine)
+
+
+def test_a_metric_without_info_is_not_described_for_every_case(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Always:
+        name = "always"
+
+        def evaluate(self, case, trace, outcome):
+            return MetricResult(self.name, 1.0)
+
+    n_described = 0
+    described = base.describe
+
+    def counted(metric):
+        nonlocal n_described
+        n_described += 1
+        return described(metric)
+
+    monkeypatch.setattr(base, "describe", counted)
+    records = [Record(DatasetCase(f"c{n}", "?"), TraceLog(), Outcome(output="yes")) for n in range(50)]
+    assert len(list(score(records, [Always()]))) == 50
+    assert n_described < 50

@@ -12,13 +12,14 @@ from viewer_client import report_text
 
 from agentunit.cli.main import cli
 from agentunit.core.codec import as_record
-from agentunit.engine import tool_changes as module
-from agentunit.engine.compare import compare_runs
-from agentunit.engine.comparison import ToolChange
-from agentunit.engine.decision import decide_comparison
-from agentunit.engine.scored_run import ScoredRun
-from agentunit.reports.comparison_view import describe_tool_changes
-from agentunit.store.runs import RecordRow, RunHeader, ScoreRow, StoredRecord
+from agentunit.core.score_block import ScoreRow
+from agentunit.engine.deciding import case_records as module
+from agentunit.engine.deciding.compare import compare_runs
+from agentunit.engine.deciding.comparison import ToolChange
+from agentunit.engine.deciding.decision import decide_comparison
+from agentunit.engine.scoring.scored_run import ScoredRun
+from agentunit.reports.run_facts import describe_tool_changes
+from agentunit.store.runs import RecordRow, RunHeader, StoredRecord
 from agentunit.store.schema import StoreError
 
 

@@ -8,9 +8,9 @@ from itertools import pairwise
 
 import pytest
 
-from agentunit.engine.gate_expressions import parse_gate
-from agentunit.engine.scored_run import ScoredRun
-from agentunit.engine.until_decided import (
+from agentunit.core.score_block import ScoreRow
+from agentunit.engine.deciding.gate_expressions import parse_gate
+from agentunit.engine.deciding.until_decided import (
     MOST_RUNS_A_CASE,
     Course,
     answers_by_test,
@@ -18,8 +18,9 @@ from agentunit.engine.until_decided import (
     gate_questions,
     run_until_decided,
 )
+from agentunit.engine.scoring.scored_run import ScoredRun
 from agentunit.metrics.base import MetricInfo
-from agentunit.store.runs import RunHeader, ScoreRow
+from agentunit.store.runs import RunHeader
 
 SHARE = MetricInfo("match", "custom", "", direction="higher", range=(0.0, 1.0))
 
@@ -126,7 +127,7 @@ def scored(values, name="base"):
 
 @pytest.mark.parametrize(("broken", "answer"), [(0, "yes"), (40, "no")])
 def test_a_baseline_is_asked_case_by_case(broken, answer):
-    (question,) = baseline_questions(["match"], info, scored([1.0] * 200))
+    (question,) = baseline_questions(["match"], info, scored([1.0] * 200), 0.05)
     run_until_decided([question], Course(200), Runs(lambda place: float(place[0] >= broken)))
     assert question.answer == answer
 
@@ -149,13 +150,13 @@ def against_baseline(seed, n_cases, repeats, passes):
     places = [(position, repeat) for position in range(n_cases) for repeat in range(repeats)]
     base = scored({place: float(source.random() < passes(place[0])) for place in places})
     values = {}
-    (question,) = baseline_questions(["match"], info, base)
+    (question,) = baseline_questions(["match"], info, base, 0.05)
 
     def draw(place):
         return values.setdefault(place, float(source.random() < passes(place[0])))
 
     def test(places, alpha):
-        return answers_by_test(scored(values, "new"), base, places, alpha)
+        return answers_by_test(scored(values, "new"), base, places, alpha, gates=["match >= 0.5"], margin=0.05)
 
     runs = Runs(draw)
     run_until_decided([question], Course(n_cases, seed, in_baseline=[repeats] * n_cases), runs, test=test)

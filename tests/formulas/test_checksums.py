@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentunit.formulas.identifiers import base58check_valid, bech32_valid, eip55_valid, keccak_256
+from agentunit.formulas.checksums import base58check_valid, bech32_valid, eip55_valid, keccak_256
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentunit.formulas.edit_distance import (
+from agentunit.formulas.similarity import (
     character_error_rate,
     edit_distance,
     error_rate,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentunit.formulas.conversation import Message, dominance, longest_alternation, unanswered_requests
+from agentunit.formulas.conversation import SentMessage, dominance, longest_alternation, unanswered_requests
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_dominance_refuses_what_is_no_amount(amount):
 
 
 def said(*pairs):
-    return [Message(pair[0], tuple(pair[1:])) for pair in pairs]
+    return [SentMessage(pair[0], tuple(pair[1:])) for pair in pairs]
 
 
 @pytest.mark.parametrize(
@@ -89,8 +89,8 @@ def said(*pairs):
         (said("ab", "ab", "ba"), [], 2),
         (said("ab", "ac", "ca"), [0], 2),
         (said("aa", "ab", "ba"), [], 1),
-        ([Message("a", ("b", "c")), Message("c", ("a",))], [], 1),  # one of several receivers is enough
-        ([Message("a", ("b",), wants_answer=False), *said("ac", "ca")], [], 1),
+        ([SentMessage("a", ("b", "c")), SentMessage("c", ("a",))], [], 1),  # one of several receivers is enough
+        ([SentMessage("a", ("b",), wants_answer=False), *said("ac", "ca")], [], 1),
         (said("ab", "b", "c"), [], 1),  # without a stated receiver, speaking is answering
         (said("ab", "c", "b"), [], 1),
         (said("ab", "c", "d"), [0], 1),
@@ -106,13 +106,17 @@ def test_unanswered_requests_by_hand(messages, unanswered, n_requests):
 
 
 @given(
-    st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("abc")).map(lambda pair: Message(pair[0], (pair[1],))))
+    st.lists(
+        st.tuples(st.sampled_from("abc"), st.sampled_from("abc")).map(lambda pair: SentMessage(pair[0], (pair[1],)))
+    )
 )
 def test_an_answer_never_leaves_more_open(messages):
-    before, n_requests = unanswered_requests([*messages, Message("x", ("y",))])
+    before, n_requests = unanswered_requests([*messages, SentMessage("x", ("y",))])
     assert len(before) <= n_requests
     if before:
         asked = messages[before[0]]
-        after, _ = unanswered_requests([*messages, Message(asked.receivers[0], (asked.sender,)), Message("x", ("y",))])
+        after, _ = unanswered_requests(
+            [*messages, SentMessage(asked.receivers[0], (asked.sender,)), SentMessage("x", ("y",))]
+        )
         assert before[0] not in after
         assert set(after) < set(before)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from agentunit.formulas.identifiers import (
+from agentunit.formulas.checksums import (
     CARD_RANGES,
     IBAN_LENGTHS,
     bits_per_character,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentunit.formulas.sequential import MeanEvidence
+from agentunit.formulas.bounded_mean import MeanEvidence
 
 
 def capital(values, threshold, side="above", **bounds):

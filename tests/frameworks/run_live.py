@@ -62,7 +62,7 @@ def main(scenario: str, framework: str, place: str) -> None:
 
 def records_of(suite: Any) -> list[Any]:
     """The records of one run of a suite."""
-    from agentunit.engine.runner import plan_run, record
+    from agentunit.engine.recording.runner import plan_run, record
     from agentunit.store.sqlite import Store
 
     with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "runs.db") as store:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -42,3 +43,9 @@ def test_what_an_index_or_chance_decides_is_only_told(tmp_path: Path) -> None:
     code, table = run_with(tmp_path, "*vulnerabilities*|torture")
     assert code == 0
     assert sum("reported (3)" in line for line in table) == 2
+
+
+def test_every_folder_of_tests_that_it_names_exists() -> None:
+    named = re.findall(r"tests/[\w/]+", SCRIPT.read_text(encoding="utf-8"))
+    assert named
+    assert [folder for folder in named if not (SCRIPT.parents[1] / folder).exists()] == []

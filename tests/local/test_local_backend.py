@@ -273,7 +273,8 @@ def test_an_answer_in_a_language_that_was_not_measured_is_compared_but_informs_o
     verdict = LocalBackend().judge("answer_correctness", [question])[0]
     assert "text in 'de'" in verdict.detail["informational"]
     same = asked("Im Jahr 1889", [], "Wann?", ("Im Jahr 1889",))
-    assert LocalBackend().judge("answer_correctness", [same])[0].detail == {"matched": "equal to an expected answer"}
+    detail = LocalBackend().judge("answer_correctness", [same])[0].detail
+    assert detail == {"matched": "equal to an expected answer", "why": "equals an expected answer"}
 
 
 def test_passages_that_each_hold_a_part_of_the_answer_are_all_relevant():

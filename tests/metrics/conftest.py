@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from made_media import TINY_CLIP
 
+from agentunit.addons.judge import rubric_metric
 from agentunit.backends import quality
-from agentunit.metrics import rubric
-from agentunit.privacy import consent, followed, minimization
+from agentunit.privacy import _followed as followed
+from agentunit.privacy import consent, minimization
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +32,7 @@ def a_judge_for_rubrics() -> Iterator[None]:
         return verdicts
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rubric, "resolve_backend", lambda *_: SimpleNamespace(name="judge", start=start))
+        patch.setattr(rubric_metric, "resolve_backend", lambda *_: SimpleNamespace(name="judge", start=start))
         yield
 
 

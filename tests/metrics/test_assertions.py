@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from agentunit.core.case import DatasetCase
-from agentunit.core.outcome import Outcome
+from agentunit.core.records import Outcome
 from agentunit.core.trace import TraceLog
 from agentunit.metrics.assertions import ContainsMetric, ExactMatchMetric, JsonSchemaMetric, RegexMetric
 

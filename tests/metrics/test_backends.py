@@ -13,7 +13,7 @@ from agentunit import plugins
 from agentunit.backends import quality
 from agentunit.backends.quality import BackendUnavailable, QualityQuestion, Verdict, resolve_backend
 from agentunit.core.case import DatasetCase
-from agentunit.core.outcome import Outcome
+from agentunit.core.records import Outcome
 from agentunit.core.trace import TraceLog
 from agentunit.metrics.builtin import (
     AnswerCorrectnessMetric,
@@ -317,7 +317,7 @@ def test_the_verdicts_detail_stands_beside_what_is_always_shown(offer: Offer) ->
     offer("local", verdicts="[Verdict(0.5, {'claims': 3, 'backend': 'liar'}) for q in questions]")
     detail = evaluate(FaithfulnessMetric()).detail
     always = {"answer": "0.25", "references": ["Paris"], "sources": ["context[0]"]}
-    assert detail == {**always, "claims": 3, "backend": "local"}
+    assert detail == {**always, "claims": 3, "backend": "local", "why": 'backend "local" says 0.5'}
 
 
 def test_a_judged_score_may_be_gated_although_the_lexical_one_may_not(offer: Offer) -> None:

@@ -10,8 +10,7 @@ import pytest
 
 import agentunit
 from agentunit.core.case import DatasetCase
-from agentunit.core.outcome import Outcome
-from agentunit.core.records import OwnPart, Record
+from agentunit.core.records import Outcome, OwnPart, Record
 from agentunit.core.trace import TraceEvent, TraceLog
 from agentunit.metrics.base import CompositeMetric, ItemMetric, MetricInfo, MetricResult, evaluate_item
 from agentunit.metrics.builtin import AnswerCorrectnessMetric, ToolSuccessMetric

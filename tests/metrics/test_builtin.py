@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from agentunit.core.case import DatasetCase
-from agentunit.core.outcome import Outcome
+from agentunit.core.records import Outcome
 from agentunit.core.trace import TraceEvent, TraceLog
 from agentunit.metrics.builtin import (
     AnswerCorrectnessMetric,
@@ -83,7 +83,8 @@ def test_missing_context_or_answer(metric_class: Any, case: Any, trace: Any, out
 @pytest.mark.parametrize("metric_class", CONTEXT_METRICS)
 def test_detail_shows_answer_references_and_backend(metric_class: Any) -> None:
     result = metric_class().evaluate(context_case("Paris", "Rome"), TraceLog(), Outcome(output="Paris!"))
-    assert result.detail == {"answer": "Paris!", "references": ["Paris", "Rome"], "backend": "lexical"}
+    why = '1 of 2 context texts are in the answer, word for word; not "Rome"'
+    assert result.detail == {"answer": "Paris!", "references": ["Paris", "Rome"], "backend": "lexical", "why": why}
 
 
 @pytest.mark.parametrize(

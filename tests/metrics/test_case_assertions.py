@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from agentunit.addons.review.case_assertions import AssertionsMetric, _json_within
 from agentunit.core.case import DatasetCase
-from agentunit.core.outcome import Outcome
+from agentunit.core.records import Outcome
 from agentunit.core.trace import TraceEvent, TraceLog
-from agentunit.metrics.case_assertions import AssertionsMetric, _json_within
 
 TRACE = TraceLog(events=[TraceEvent("tool_call", {"name": "search"})], metadata={"cost": 0.01, "duration_s": 2.0})
 
@@ -106,7 +106,7 @@ def test_what_cannot_be_checked_is_an_error_not_a_pass(assertion: Any, says: str
 
 
 def test_a_text_full_of_brackets_is_not_read_again_from_each_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agentunit.metrics.case_assertions._MOST_SEARCHED", 5_000)
+    monkeypatch.setattr("agentunit.addons.review.case_assertions._MOST_SEARCHED", 5_000)
     text = "[1," * 900 + "1," * 1_000
     starts: list[int] = []
     decode = json.JSONDecoder.raw_decode

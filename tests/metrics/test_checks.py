@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agentunit.core.case import DatasetCase
-from agentunit.core.outcome import Outcome
+from agentunit.core.records import Outcome
 from agentunit.core.trace import TraceLog
 from agentunit.metrics.checks import TaskSuccessMetric
 
@@ -83,7 +83,11 @@ def test_state_differences_are_told() -> None:
 
 
 def test_the_outcomes_error_says_why_it_failed() -> None:
-    assert ask(TaskSuccessMetric(), outcome=Outcome(success=False, error="timeout")).detail["why"] == "timeout"
+    result = ask(TaskSuccessMetric(), outcome=Outcome(success=False, error="timeout"))
+    assert result.detail["why"] == "the agent says that it failed: timeout"
+    error = "Traceback (most recent call last):\n  File \"agent.py\", line 3, in run\nKeyError: 'city'\n"
+    result = ask(TaskSuccessMetric(), outcome=Outcome(success=False, error=error))
+    assert result.detail["why"] == "the agent says that it failed: KeyError: 'city'"
 
 
 # What a check may return.
@@ -92,17 +96,17 @@ def test_the_outcomes_error_says_why_it_failed() -> None:
 @pytest.mark.parametrize(
     ("verdict", "value", "why"),
     [
-        (True, 1.0, None),
-        (False, 0.0, None),
-        (1, 1.0, None),
-        (0, 0.0, None),
-        (0.25, 0.25, None),
-        ((True, "all found"), 1.0, "all found"),
-        ((0.5, None), 0.5, None),
-        ((False, ["a", "b"]), 0.0, "['a', 'b']"),
+        (True, 1.0, "the check passed"),
+        (False, 0.0, "the check failed"),
+        (1, 1.0, "the check passed"),
+        (0, 0.0, "the check failed"),
+        (0.25, 0.25, "the check gave 0.25"),
+        ((True, "all found"), 1.0, "the check passed: all found"),
+        ((0.5, None), 0.5, "the check gave 0.5"),
+        ((False, ["a", "b"]), 0.0, "the check failed: ['a', 'b']"),
     ],
 )
-def test_verdicts(verdict: Any, value: float, why: str | None) -> None:
+def test_verdicts(verdict: Any, value: float, why: str) -> None:
     result = ask(TaskSuccessMetric(check=lambda output: verdict))
     assert (result.value, result.detail["why"]) == (value, why)
     assert type(result.value) is float

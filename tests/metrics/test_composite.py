@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import agentunit
 from agentunit.core.case import DatasetCase
-from agentunit.core.outcome import Outcome
+from agentunit.core.records import Outcome
 from agentunit.core.results import MetricResult, decode_case_scores, encode_json
 from agentunit.core.trace import TraceLog
 from agentunit.metrics.assertions import ContainsMetric, ExactMatchMetric

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 import agentunit
 from agentunit.core.case import DatasetCase
 from agentunit.core.codec import RecordError, as_record, decode_record, encode_record
-from agentunit.core.outcome import Outcome
+from agentunit.core.records import Outcome
 from agentunit.core.results import CaseScores, MetricResult, Score, decode_case_scores, encode_json
 from agentunit.core.trace import TraceEvent, TraceLog
 from agentunit.metrics.base import MetricInfo, describe
@@ -182,8 +182,17 @@ RICH: dict[str, Any] = {
     },
 }
 
+# The answer that is data says nothing to a metric of prose.
+RICH_PROSE = {**RICH, "outcome": {**RICH["outcome"], "output": "It is in Paris, and it will be there in two days."}}
+
+
+def rich_for(name: str) -> dict[str, Any]:
+    return RICH_PROSE if name == "answer_language" else RICH
+
+
 ITEMS: dict[str, dict[str, Any]] = {
     "rich": RICH,
+    "rich in prose": RICH_PROSE,
     "empty": {"case": {"id": "empty"}, "trace": {}, "outcome": None},
     "answer that is a string": {**RICH, "outcome": "Parcels take two days. Paris!"},
     "answer that is data": {**RICH, "outcome": {"output": {"city": "Paris", "days": [1, 2.5, None]}}},
@@ -339,6 +348,7 @@ def problems_of(result: MetricResult, info: MetricInfo) -> Iterator[str]:
             yield f"value {result.value!r} is not a finite float"
         elif (low is not None and result.value < low) or (high is not None and result.value > high):
             yield f"value {result.value!r} is outside {info.range}"
+        yield from problems_of_sentence(result.detail.get("why"))
     else:
         reason = result.detail.get("reason")
         if not isinstance(reason, str) or not reason.strip():
@@ -350,6 +360,14 @@ def problems_of(result: MetricResult, info: MetricInfo) -> Iterator[str]:
         yield "detail['backend'] is not a name"
     if result.name != info.name:
         yield f"result is named {result.name!r}"
+
+
+def problems_of_sentence(why: Any) -> Iterator[str]:
+    """What is wrong with the sentence that says why a score is what it is."""
+    if not isinstance(why, str) or not why.strip():
+        yield f"a value and no sentence that says why: {why!r:.80}"
+    elif len(why) > 120 or len(why.splitlines()) > 1:
+        yield f"the sentence is not one line of at most 120 characters: {why!r}"
 
 
 def assert_keeps_contract(result: MetricResult, info: MetricInfo) -> None:
@@ -365,7 +383,7 @@ def test_range_detail_keys_backend_and_reason(name: str, item: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_rich_item_is_scored(name: str) -> None:
-    result = evaluate(REGISTRY.create(name), RICH)
+    result = evaluate(REGISTRY.create(name), rich_for(name))
     assert result.value is not None, f"RICH lacks what {name} needs: {result.detail['reason']}"
 
 
@@ -392,9 +410,10 @@ def test_each_input_removed_gives_none_with_a_reason(name: str, declared: str) -
     metric = REGISTRY.create(name)
     places = alternatives_of(declared)
     in_record = [place for place in places if not parameter_of(metric, place)]
+    rich = rich_for(name)
     for place in in_record:
-        assert without(RICH, place, metric) != RICH, f"RICH has nothing at {place!r}, which {name} declares: add it"
-    result = evaluate(metric, without_all(RICH, places, metric))
+        assert without(rich, place, metric) != rich, f"RICH has nothing at {place!r}, which {name} declares: add it"
+    result = evaluate(metric, without_all(rich, places, metric))
     assert result.value is None, (
         f"{name} scored {result.value} without {declared!r}: it read something that its info does not declare "
         f"({result.detail!r:.300})"
@@ -409,7 +428,7 @@ def test_each_alternative_of_an_input_is_enough(name: str, declared: str, kept: 
         pytest.skip("pricing LLM usage needs the extra prices")
     if kept == "trace llm_call" and "energy" in describe(metric).probes and find_spec("ecologits") is None:
         pytest.skip("estimating the energy of LLM calls needs the extra sustainability")
-    result = evaluate(metric, only(RICH, declared, kept, metric))
+    result = evaluate(metric, only(rich_for(name), declared, kept, metric))
     assert result.value is not None, result.detail["reason"]
 
 

@@ -11,8 +11,8 @@ from agentunit.backends import quality
 from agentunit.backends.quality import QualityQuestion, Verdict
 from agentunit.core.case import DatasetCase
 from agentunit.core.trace import TraceLog
-from agentunit.engine.judge_plan import plan_sending
-from agentunit.engine.scoring import score
+from agentunit.engine.scoring.judging import plan_sending
+from agentunit.engine.scoring.records import score
 from agentunit.metrics.builtin import FaithfulnessMetric, HallucinationRateMetric, RetrievalQualityMetric
 from agentunit.metrics.evidence import MOST_CHARACTERS, NOT_MEASURED, PART_CHARACTERS, evidence_of, readable_text
 from agentunit.metrics.inputs import Item

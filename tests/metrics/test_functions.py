@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import functools
+import os
+import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -75,7 +80,7 @@ def test_a_result_keeps_its_detail_and_gets_the_metrics_name() -> None:
         return MetricResult("whatever", 0.5, {"why": "half of it", "backend": "rules"})
 
     score = scores_of(explained)["explained"]
-    assert (score.result.name, score.result.value, score.result.detail["why"]) == ("explained", 0.5, "half of it")
+    assert (score.result.name, score.result.value, score.why) == ("explained", 0.5, "half of it")
     assert score.backend == "rules"
 
 
@@ -86,7 +91,7 @@ def test_anything_else_is_an_error_of_that_score(returned: Any) -> None:
 
     score = scores_of([odd, "exact_match"])["odd"]
     assert (score.status, score.result.value) == ("error", None)
-    assert "must return a number, a bool, None or a MetricResult; received" in score.result.detail["reason"]
+    assert "must return a number, a bool, None or a MetricResult, or (value, why)" in score.result.detail["reason"]
 
 
 @pytest.mark.parametrize(
@@ -180,15 +185,106 @@ def test_a_function_that_returns_bool_is_a_check_others_have_no_direction() -> N
     def polite(answer: str) -> bool:
         return True
 
-    assert (describe(FunctionMetric(polite)).direction, describe(FunctionMetric(polite)).range) == (
-        "higher",
-        (0.0, 1.0),
-    )
-    assert (describe(FunctionMetric(brevity)).direction, describe(FunctionMetric(brevity)).range) == (
-        "none",
-        (None, None),
-    )
+    check, other = describe(FunctionMetric(polite)), describe(FunctionMetric(brevity))
+    assert (check.check, check.direction, check.range) == (True, "higher", (0.0, 1.0))
+    assert (other.check, other.direction, other.range) == (False, "none", (None, None))
     assert describe(FunctionMetric(brevity)).inputs == ("outcome.output",)
+
+
+class OfAnotherLibrary:
+    """A value as numpy's are: it has a type of its own, and says which kind of number that is."""
+
+    def __init__(self, value: float, kind: str) -> None:
+        self.value, self.dtype = value, SimpleNamespace(kind=kind)
+
+    def __float__(self) -> float:
+        return float(self.value)
+
+
+@pytest.mark.parametrize("returned", [True, False, OfAnotherLibrary(1, "b")], ids=["True", "False", "numpy's"])
+def test_a_function_without_annotations_is_a_check_once_it_returned_a_bool(returned: Any) -> None:
+    def polite(answer: str):  # type: ignore[no-untyped-def]
+        return None if answer == "?" else returned
+
+    records = [{"case": {"id": "q1"}, "outcome": answer} for answer in ("?", "On Monday.")]
+    run = agentunit.score(records, [polite])
+    assert not run.infos["polite"].check
+    _, score = [case.scores["polite"] for case in run]
+    assert score.result.detail == {"backend": "custom", "returned": "bool"}
+    assert score.why == f"returned {bool(float(returned))}"
+    info = run.infos["polite"]
+    assert (info.check, info.direction, info.range) == (True, "higher", (0.0, 1.0))
+
+
+@pytest.mark.parametrize("returned", [1, 0.0, 1.0, OfAnotherLibrary(1, "i")], ids=["1", "0.0", "1.0", "numpy's"])
+def test_a_function_that_returns_numbers_is_none(returned: Any) -> None:
+    def rated(answer: str):  # type: ignore[no-untyped-def]
+        return returned
+
+    run = agentunit.score([RECORD], [rated])
+    [score] = [case.scores["rated"] for case in run]
+    assert (score.result.detail, score.why) == ({"backend": "custom"}, f"returned {float(returned):.0f}")
+    assert not run.infos["rated"].check
+
+
+def version_of(function: Callable[..., Any]) -> str:
+    return describe(FunctionMetric(function, "named")).version
+
+
+def made_of(source: str) -> Any:
+    """A function whose source nobody knows any more."""
+    namespace: dict[str, Any] = {}
+    exec(source, namespace)
+    return namespace["made"]
+
+
+def test_the_version_of_a_function_is_a_hash_of_its_source() -> None:
+    def one(answer: str) -> bool:
+        return "Monday" in answer
+
+    def other(answer: str) -> bool:
+        return "monday" in answer
+
+    class Called:
+        def __call__(self, answer: str) -> bool:
+            return "Monday" in answer
+
+    versions = [version_of(each) for each in (one, other, Called(), brevity)]
+    assert len(set(versions)) == 4
+    assert all(re.fullmatch("[0-9a-f]{8}", each) for each in versions)
+    assert version_of(functools.partial(brevity, most_words=1)) == version_of(brevity)
+    assert scores_of(brevity)["brevity"].version == version_of(brevity)
+
+
+def test_a_function_may_say_its_version_itself() -> None:
+    def stated(answer: str) -> bool:
+        return True
+
+    stated.version = 7  # type: ignore[attr-defined]
+    assert version_of(stated) == "7"
+
+
+def test_without_source_the_version_is_a_hash_of_the_compiled_code() -> None:
+    source = "def made(answer):\n    return any(each in {'a', 'b', 'c', 'd'} for each in answer) or (lambda: 'x')()"
+    version = version_of(made_of(source))
+    assert re.fullmatch("[0-9a-f]{8}", version)
+    assert version_of(made_of(source.replace("'d'", "'e'"))) != version
+    assert version_of(made_of(source.replace("'x'", "'y'"))) != version
+    assert version_of(made_of(source.replace("any", "all"))) != version
+    # Sets of texts have another order in every process.
+    program = f"""
+from agentunit.metrics.base import describe
+from agentunit.metrics.functions import FunctionMetric
+namespace = {{}}
+exec({source!r}, namespace)
+print(describe(FunctionMetric(namespace["made"])).version)
+"""
+    for seed in ("1", "2"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        done = subprocess.run(
+            [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+        )
+        assert done.stdout.strip() == version
 
 
 def test_a_file_of_functions_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ from agentunit.metrics.registry import (
     DEFAULT_METRICS,
     MetricRegistry,
     UnknownMetricError,
+    _require_own,
     parameters,
     resolve_metrics,
 )
@@ -488,6 +489,11 @@ def test_the_table_of_our_own_answer_keys_is_what_the_metrics_declare(registry: 
     declared = {name: metadata_inputs(registry.create(name)) or {} for name in _OWN_METRICS}
     keys = {name: tuple(key for key, use in uses.items() if use == "answer_key") for name, uses in declared.items()}
     assert {name: found for name, found in keys.items() if found} == _OWN_ANSWER_KEYS
+
+
+def test_answer_keys_of_a_name_that_no_metric_has_do_not_load() -> None:
+    with pytest.raises(ValueError, match=r"_OWN_ANSWER_KEYS: a metric must be one of .*; received 'rubrik'"):
+        _require_own("_OWN_ANSWER_KEYS", {"rubrik": ("rubric",)})
 
 
 def test_answer_keys_of_our_own_metrics_load_none_of_them(registry: MetricRegistry, monkeypatch: Any) -> None:

@@ -86,6 +86,7 @@ def test_calls_are_counted_by_hand() -> None:
         "broken_schemas": [{"name": "bad", "problem": result.detail["broken_schemas"][0]["problem"]}],
         "n_without_arguments": 1,
         "backend": "schema",
+        "why": "t, call 3 (3 of 5 calls invalid): $: additional property 'm' is not allowed",
     }
     assert "colour" in result.detail["broken_schemas"][0]["problem"]
 

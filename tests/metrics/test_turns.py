@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from agentunit import DatasetCase, Record, score
+from agentunit.addons.judge.rubric_metric import RubricMetric
 from agentunit.backends.quality import QualityQuestion, Verdict
 from agentunit.core.codec import as_trace
 from agentunit.metrics import builtin
@@ -14,7 +15,6 @@ from agentunit.metrics.assertions import ExactMatchMetric
 from agentunit.metrics.builtin import AnswerCorrectnessMetric, FaithfulnessMetric, RetrievalQualityMetric
 from agentunit.metrics.functions import FunctionMetric
 from agentunit.metrics.inputs import Item
-from agentunit.metrics.rubric import RubricMetric
 from agentunit.traces.expected import ExpectedAnswers
 
 
@@ -56,7 +56,7 @@ def test_a_case_of_one_question_and_a_recording_without_turns_are_scored_as_ever
     trace = talk(("Hi", "4", []), ("2 + 2?", "5", []))
     made = AnswerCorrectnessMetric("lexical").evaluate({"id": "c", "expected_output": "4"}, trace, "4")
     assert made.value == 1.0
-    assert set(made.detail) == {"expected", "answer", "backend"}
+    assert set(made.detail) == {"expected", "answer", "backend", "why"}
 
 
 class Noting:

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentunit.backends import prices
-from agentunit.core.outcome import Outcome
+from agentunit.core.records import Outcome
 from agentunit.core.trace import TraceEvent, TraceLog
+from agentunit.metrics import usage as usage_module
 from agentunit.metrics.builtin import CostMetric, TokenUsageMetric
 from agentunit.metrics.inputs import Item
 from agentunit.metrics.usage import recorded_cost
@@ -24,7 +24,7 @@ USD_PER_PROMPT_TOKEN, USD_PER_CACHED_TOKEN, USD_PER_COMPLETION_TOKEN = 0.002, 0.
 
 
 def forget_prices() -> None:
-    for value in list(vars(prices).values()):
+    for value in list(vars(usage_module).values()):
         if callable(getattr(value, "cache_clear", None)):
             value.cache_clear()
 
@@ -57,7 +57,7 @@ def price_table(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     fake: Any = ModuleType("genai_prices")
     fake.Usage, fake.calc_price = usage_class, calc_price
     monkeypatch.setitem(sys.modules, "genai_prices", fake)
-    monkeypatch.setattr(prices, "find_spec", lambda name: object())
+    monkeypatch.setattr(usage_module, "find_spec", lambda name: object())
     forget_prices()
     yield
     forget_prices()
@@ -65,7 +65,7 @@ def price_table(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def no_price_table(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(prices, "find_spec", lambda name: None)
+    monkeypatch.setattr(usage_module, "find_spec", lambda name: None)
     forget_prices()
     yield
     forget_prices()

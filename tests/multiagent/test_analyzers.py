@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from agentunit.core.interactions import AgentInteraction, AgentRole, ConflictEvent, HandoffEvent, InteractionType
+from agentunit.core.trace import AgentInteraction, AgentRole, ConflictEvent, HandoffEvent, InteractionType
 from agentunit.multiagent import (
     CoordinationMetrics,
     EmergentBehaviorDetector,

@@ -10,8 +10,7 @@ import pytest
 from agentunit import AgentInteraction, AgentRole, ConflictEvent, HandoffEvent, TraceLog, read_records
 from agentunit.metrics.inputs import InputProblem
 from agentunit.multiagent import derived
-from agentunit.multiagent.derivation import find_objection
-from agentunit.multiagent.steps import steps_of
+from agentunit.multiagent.derivation import find_objection, steps_of
 
 DATA = Path(os.environ.get("AGENTUNIT_DATA") or Path(__file__).parents[2] / ".." / "shared" / "data")
 

@@ -12,10 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import agentunit
-from agentunit.core.interactions import AgentInteraction, AgentRole, ConflictEvent, HandoffEvent
-from agentunit.core.trace import TraceLog
+from agentunit.core.trace import AgentInteraction, AgentRole, ConflictEvent, HandoffEvent, TraceLog
 from agentunit.metrics.base import MetricResult
-from agentunit.multiagent.calculator import MultiAgentMetricsCalculator
+from agentunit.multiagent.analyzers import MultiAgentMetricsCalculator
 from agentunit.multiagent.metrics import (
     CoordinationEfficiencyMetric,
     NetworkFaultToleranceMetric,
@@ -100,6 +99,7 @@ def test_network_of_a_star() -> None:
         "agents": 5,
         "derived": [],
         "backend": "trace",
+        "why": "without h, 25% of the other agents stay connected",
     }
 
 

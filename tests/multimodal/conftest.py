@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 from made_media import TINY_CLIP
 
-from agentunit.backends.clip.encoder import CachedEncoder
-from agentunit.backends.clip.runtime import OnnxRuntime
+from agentunit.addons.media.clip.encoder import CachedEncoder
+from agentunit.addons.media.clip.runtime import OnnxRuntime
 
 
 @pytest.fixture(scope="session")

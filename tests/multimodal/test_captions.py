@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 import agentunit
-from agentunit.backends import sentences
+from agentunit.backends import sentence_encoders
 from agentunit.backends.quality import BackendUnavailable
-from agentunit.backends.sentences import TextSimilarity, sentences_unready
+from agentunit.backends.sentence_encoders import TextSimilarity, sentences_unready
 from agentunit.metrics.inputs import Item
-from agentunit.multimodal import captions
-from agentunit.multimodal.captions import ImageCaptionAccuracyMetric
+from agentunit.multimodal import reference_texts
+from agentunit.multimodal.reference_texts import ImageCaptionAccuracyMetric
 
 np = pytest.importorskip("numpy")
 needs_encoder = pytest.mark.skipif(sentences_unready() is not None, reason="agentunit-local is not installed")
@@ -40,8 +40,8 @@ class ByFirstWord:
 def encoder(monkeypatch: pytest.MonkeyPatch) -> ByFirstWord:
     made = ByFirstWord()
     similarity = TextSimilarity(made, "by first word")
-    monkeypatch.setattr(captions, "text_similarity", lambda name: similarity)
-    monkeypatch.setattr(captions, "sentences_unready", lambda: None)
+    monkeypatch.setattr(reference_texts, "text_similarity", lambda name: similarity)
+    monkeypatch.setattr(reference_texts, "sentences_unready", lambda: None)
     return made
 
 
@@ -58,6 +58,7 @@ def test_seven_tenths_meaning_three_tenths_words(encoder: ByFirstWord) -> None:
         "n_references": 1,
         "caption": "A dog may run",
         "backend": "by first word",
+        "why": 'has 33% of the words of "Some dogs run"; 25% of its own are in there; similarity of meaning 0.60',
     }
 
 
@@ -130,15 +131,15 @@ def test_a_blank_caption_is_worth_nothing() -> None:
 
 
 def test_without_an_encoder_words_alone_count_and_the_backend_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sentences, "find_spec", lambda name: None)
+    monkeypatch.setattr(sentence_encoders, "find_spec", lambda name: None)
     result = evaluate(ImageCaptionAccuracyMetric(), "a b", "a c")
     assert (result.value, result.detail["semantic_similarity"], result.detail["backend"]) == (0.5, None, "keywords")
     assert not ImageCaptionAccuracyMetric().gains_from_batches
 
 
 def test_an_encoder_that_is_named_and_cannot_run_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(sentences, "find_spec", lambda name: None if name == "tokenizers" else find_spec(name))
-    sentences.text_similarity.cache_clear()
+    monkeypatch.setattr(sentence_encoders, "find_spec", lambda name: None if name == "tokenizers" else find_spec(name))
+    sentence_encoders.text_similarity.cache_clear()
     with pytest.raises(BackendUnavailable, match="is not installed; pip install"):
         ImageCaptionAccuracyMetric(model_name=str(tmp_path))
     assert ImageCaptionAccuracyMetric(use_semantic=False, model_name=str(tmp_path)).current_backend == "keywords"
@@ -172,6 +173,6 @@ def test_scores_do_not_depend_on_the_batch() -> None:
     texts = [f"{DOG} {'It barks. ' * number}" for number in range(12)]
     items = [Item({"id": "q", "expected_output": [DOG, "A cat sleeps."]}, None, text) for text in texts]
     together = [result.value for result in ImageCaptionAccuracyMetric().evaluate_batch(items)]
-    sentences.text_similarity.cache_clear()
+    sentence_encoders.text_similarity.cache_clear()
     alone = [ImageCaptionAccuracyMetric().measure(item).value for item in items]
     assert together == pytest.approx(alone, abs=1e-6)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from agentunit.multimodal.coherence import KEYWORDS, MultimodalCoherenceMetric
+from agentunit.multimodal.metrics import KEYWORDS, MultimodalCoherenceMetric
 
 
 def evaluate(answer: Any, query: str | None = None, **metadata: Any) -> Any:

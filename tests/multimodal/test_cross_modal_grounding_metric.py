@@ -12,13 +12,13 @@ import pytest
 from made_media import COLOURS, TINY_CLIP, encoded, shape
 
 import agentunit
-from agentunit.backends.clip.encoder import CachedEncoder, EncodedText, Unencodable
-from agentunit.backends.clip.runtime import OnnxRuntime
-from agentunit.backends.media.limits import MediaAccess
+from agentunit.addons.media.clip.encoder import CachedEncoder
+from agentunit.addons.media.clip.runtime import OnnxRuntime
+from agentunit.backends.media_sources import MediaAccess
 from agentunit.core.results import MetricResult
 from agentunit.formulas.similarity import cosine
 from agentunit.metrics.inputs import Item
-from agentunit.multimodal.grounding import CrossModalGroundingMetric
+from agentunit.multimodal.clip_metric import CrossModalGroundingMetric, EncodedText, Unencodable
 
 RED, BLUE = encoded(shape("red")), encoded(shape("blue", "square"))
 
@@ -250,7 +250,7 @@ def test_scoring_through_the_engine_encodes_each_once(tiny_clip: CachedEncoder) 
 
 def test_without_weights_the_reason_has_the_commands(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AGENTUNIT_CLIP", raising=False)
-    monkeypatch.setattr("agentunit.backends.clip.loading.find_spec", lambda name: None)
+    monkeypatch.setattr("agentunit.addons.media.clip.loading.find_spec", lambda name: None)
     metric = CrossModalGroundingMetric("ViT-L/14")
     results = metric.evaluate_batch(
         [Item({"id": "1", "metadata": {"image_path": RED}}, None, "x"), Item({"id": "2"}, None, "x")]

@@ -13,15 +13,14 @@ import pytest
 from click.testing import CliRunner
 
 import agentunit
-from agentunit.backends.media.limits import MediaAccess, MediaProblem
-from agentunit.backends.media.sources import read_source
+from agentunit.backends.media_sources import MediaAccess, MediaProblem, read_source
 from agentunit.cli.main import cli
 from agentunit.core.case import DatasetCase, origin_of
 from agentunit.core.codec import decode_record, encode_record
 from agentunit.core.records import Record
 from agentunit.core.results import InputError, Score
 from agentunit.datasets.readers import load_dataset
-from agentunit.engine.rescoring import score_run
+from agentunit.engine.scoring.rescoring import score_run
 from agentunit.multimodal.metrics import AudioTranscriptionMetric, CrossModalGroundingMetric
 from agentunit.store.sqlite import Store
 from agentunit.traces.expected import ExpectedAnswers

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import agentunit
-from agentunit.backends import speech
-from agentunit.multimodal.transcription import AudioTranscriptionMetric
+from agentunit.multimodal import reference_texts
+from agentunit.multimodal.reference_texts import AudioTranscriptionMetric
 
 ROOT = Path(__file__).resolve().parents[2]
 AUDIO = ROOT / os.environ.get("AGENTUNIT_DATA", "../shared/data") / "media" / "asr_audio"
@@ -81,8 +81,9 @@ def test_the_same_numbers_with_and_without_jiwer(reference: str, answer: str, no
     details = []
     for engine in ("jiwer", "agentunit"):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(speech, "engine_name", lambda engine=engine: engine)
+            patch.setattr(reference_texts, "engine_name", lambda engine=engine: engine)
             details.append(evaluate(metric, [reference], answer).detail)
+    assert [detail.pop("engine") for detail in details] == ["jiwer", "agentunit"]
     assert details[0] == details[1]
 
 
@@ -206,7 +207,7 @@ def test_parameters_are_checked(parameters: dict[str, Any], rule: str) -> None:
 @pytest.mark.skipif(not AUDIO.is_dir(), reason="no recordings here (AGENTUNIT_DATA names their folder)")
 @pytest.mark.parametrize("engine", ["jiwer", "agentunit"])
 def test_the_output_of_a_real_recogniser(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(speech, "engine_name", lambda: engine)
+    monkeypatch.setattr(reference_texts, "engine_name", lambda: engine)
     pairs = json.loads((AUDIO / "pairs_pocketsphinx.json").read_text())
     assert len(pairs) == 10
     for pair in pairs:

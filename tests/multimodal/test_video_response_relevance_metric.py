@@ -11,11 +11,12 @@ import pytest
 from made_media import encoded, shape, sound, video
 from PIL import Image
 
-from agentunit.backends.clip.encoder import CachedEncoder, EncodedText
-from agentunit.backends.media.limits import MediaAccess
+from agentunit.addons.media import video_vectors
+from agentunit.addons.media.clip.encoder import CachedEncoder
+from agentunit.backends.media_sources import MediaAccess
 from agentunit.core.results import MetricResult
 from agentunit.metrics.inputs import Item
-from agentunit.multimodal import video as video_module
+from agentunit.multimodal.clip_metric import EncodedText
 from agentunit.multimodal.video import VideoResponseRelevanceMetric
 
 RED, BLUE = shape("red"), shape("blue", "square")
@@ -85,8 +86,8 @@ def test_every_way_to_name_a_video(metric: VideoResponseRelevanceMetric, tmp_pat
 
 def test_a_video_that_several_cases_share_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     sampled: list[Any] = []
-    sample = video_module.sample_frames_apart
-    monkeypatch.setattr(video_module, "sample_frames_apart", lambda *args: sampled.append(args[0]) or sample(*args))
+    sample = video_vectors.sample_frames_apart
+    monkeypatch.setattr(video_vectors, "sample_frames_apart", lambda *args: sampled.append(args[0]) or sample(*args))
     encoder = Redness()
     metric = VideoResponseRelevanceMetric(encoder=encoder)
     other = video([(0.0, BLUE), (1.0, BLUE)])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentunit.privacy.account_forms import account_spans
+from agentunit.privacy.detection.secret_forms import account_spans
 from agentunit.privacy.detectors import PatternDetector
 
 

@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentunit.privacy.detection import engine
-from agentunit.privacy.detection.engine import Candidate, Recognizer, Span, Table, find_in_texts, without_overlaps
-from agentunit.privacy.detectors import TABLES, PatternDetector
+from agentunit.privacy.detection.engine import Accepted, Candidate, Recognizer, Tables, without_overlaps
+from agentunit.privacy.detectors import TABLES, TABLES_ALONE, PatternDetector
 from agentunit.privacy.findings import PII_TYPES, Finding
 
-COMPILED = [Table(each) for each in TABLES]
+COMPILED = Tables(TABLES, TABLES_ALONE)
 DETECTOR = PatternDetector()
 
 VALUES = (
@@ -38,7 +38,7 @@ TEXTS = st.one_of(
 
 
 def structured(texts: list[str]) -> list[list[Finding]]:
-    return [without_overlaps(each) for each in find_in_texts(COMPILED, texts)]
+    return [without_overlaps(each) for each in COMPILED.find(texts)]
 
 
 @given(TEXTS)
@@ -144,12 +144,12 @@ def test_what_is_dropped_overlaps_something_kept_that_is_no_shorter(rows: list[t
 
 
 def test_a_row_is_told_from_its_neighbours_and_its_value_from_its_words() -> None:
-    table = Table([
+    table = Tables([[
         Recognizer("a", "first", r"\ba+\b", 0.5),
         Recognizer("b", "second", r"\bb (?P<value>[0-9]+)\b", 0.6),
         Recognizer("c", "third", r"\bc (?P<value>[0-9]+)\b", 0.7, lambda candidate: ()),
-    ])  # fmt: skip
-    findings = find_in_texts([table], ["aa b 12 c 34 é b 5"])[0]
+    ]])  # fmt: skip
+    findings = table.find(["aa b 12 c 34 é b 5"])[0]
     assert findings == [
         Finding("a", 0, 2, 0.5, "first"),
         Finding("b", 5, 7, 0.6, "second"),
@@ -158,11 +158,11 @@ def test_a_row_is_told_from_its_neighbours_and_its_value_from_its_words() -> Non
 
 
 def test_what_a_check_cuts_off_is_looked_at_again() -> None:
-    def first_two(candidate: Candidate) -> list[Span]:
-        return [Span(candidate.start, min(candidate.start + 2, candidate.end), 0.5)]
+    def first_two(candidate: Candidate) -> list[Accepted]:
+        return [Accepted(candidate.start, min(candidate.start + 2, candidate.end), 0.5)]
 
-    table = Table([Recognizer("a", "pairs", "[0-9]+", 0.5, first_two)])
-    assert [(each.start, each.end) for each in find_in_texts([table], ["12345 6"])[0]] == [
+    table = Tables([[Recognizer("a", "pairs", "[0-9]+", 0.5, first_two)]])
+    assert [(each.start, each.end) for each in table.find(["12345 6"])[0]] == [
         (0, 2),
         (2, 4),
         (4, 5),
@@ -171,8 +171,8 @@ def test_what_a_check_cuts_off_is_looked_at_again() -> None:
 
 
 def test_chains_above_the_limit_are_dropped_unread() -> None:
-    table = Table([Recognizer("a", "chain", "(?:1-)+", 0.5, longest_bytes=10)])
-    assert [(each.start, each.end) for each in find_in_texts([table], ["1-1-1- " + "1-" * 6 + " 1-"])[0]] == [
+    table = Tables([[Recognizer("a", "chain", "(?:1-)+", 0.5, longest_bytes=10)]])
+    assert [(each.start, each.end) for each in table.find(["1-1-1- " + "1-" * 6 + " 1-"])[0]] == [
         (0, 6),
         (20, 22),
     ]

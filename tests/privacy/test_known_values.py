@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentunit.privacy.values import FieldNames, KnownValue, SearchedText
+from agentunit.privacy._known_values import FieldNames, KnownValue, SearchedText
 
 
 def stands(field: str, value: str, text: str) -> bool:

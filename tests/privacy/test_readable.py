@@ -7,12 +7,12 @@ from urllib.parse import quote
 
 import pytest
 
+from agentunit.addons.redact.rules import RuledDetector, Rules
 from agentunit.privacy.detection.readable import readable
 from agentunit.privacy.detectors import PatternDetector
 from agentunit.privacy.findings import PII_TYPES
 from agentunit.privacy.pseudonyms import Pseudonyms
 from agentunit.privacy.redaction import Redactor
-from agentunit.privacy.rules import RuledDetector, Rules
 from agentunit.privacy.spellings import KnownValues
 
 _VALUES = {

@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 
 from agentunit.core.trace import TraceLog
-from agentunit.probes import orphans
-from agentunit.probes import process_tree as trees
+from agentunit.probes import _process_tree as trees
+from agentunit.probes._process_tree import ProcessReading, ProcessTree
 from agentunit.probes.measuring import measure
 from agentunit.probes.meter import Meter
-from agentunit.probes.process_tree import ProcessTree, Reading
 from agentunit.sustainability.metrics import EnergyMetric, ResourceUtilizationMetric
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux lets a process adopt orphans")
@@ -52,7 +51,7 @@ def test_a_detached_process_counts(tmp_path: Path, interval_s: float) -> None:
     # The kernel counts by ticks and the process by nanoseconds: a half second may be counted a little short.
     assert 0.45 <= found["cpu_s"] <= 0.8
     assert found["missing"] == []
-    assert not orphans._subreaper()
+    assert not trees._subreaper()
 
 
 def test_children_of_the_program_are_left_to_those_who_wait_for_them(tmp_path: Path) -> None:
@@ -68,20 +67,20 @@ def test_children_of_the_program_are_left_to_those_who_wait_for_them(tmp_path: P
 
 
 def test_a_program_that_adopts_orphans_itself_goes_on_doing_so() -> None:
-    orphans._set_subreaper(True)
+    trees._set_subreaper(True)
     try:
         with measure(TraceLog(), sample_interval=30):
-            assert orphans._subreaper()
-        assert orphans._subreaper()
+            assert trees._subreaper()
+        assert trees._subreaper()
     finally:
-        orphans._set_subreaper(False)
+        trees._set_subreaper(False)
 
 
 def test_where_nothing_can_be_adopted_a_lost_process_is_said_to_be_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(option: int, argument: object) -> None:
         raise OSError("refused")
 
-    monkeypatch.setattr(orphans, "_prctl", refuse)
+    monkeypatch.setattr(trees, "_prctl", refuse)
     new = Meter()
     monkeypatch.setattr("agentunit.probes.measuring.meter", lambda: new)
     # Its starter ends when it is told to, after the process below it has been seen; that one then runs on.
@@ -114,13 +113,13 @@ def test_an_adopted_process_stays_in_the_branch_it_comes_from(monkeypatch: pytes
         (
             {},
             {
-                tool: Reading(1.0, 0.0, 0.0, 10, here, tool, 7),
-                orphan: Reading(2.0, 1.0, 0.0, 10, tool, tool, 7),
+                tool: ProcessReading(1.0, 0.0, 0.0, 10, here, tool, 7),
+                orphan: ProcessReading(2.0, 1.0, 0.0, 10, tool, tool, 7),
             },
-            {orphan: Reading(2.0, 1.5, 0.0, 10, here, orphan, 1)},
+            {orphan: ProcessReading(2.0, 1.5, 0.0, 10, here, orphan, 1)},
             {
-                orphan: Reading(2.0, 1.5, 0.0, 10, here, orphan, 1),
-                later: Reading(3.0, 0.25, 0.0, 10, orphan, orphan, 1),
+                orphan: ProcessReading(2.0, 1.5, 0.0, 10, here, orphan, 1),
+                later: ProcessReading(3.0, 0.25, 0.0, 10, orphan, orphan, 1),
             },
         )
     )

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from agentunit.core.trace import TraceLog
-from agentunit.probes import process_tree
+from agentunit.probes import _process_tree as process_tree
+from agentunit.probes._process_tree import ProcessReading, ProcessTree
 from agentunit.probes.measuring import measure
-from agentunit.probes.process_tree import ProcessTree, Reading
 
 
 @dataclass
@@ -70,16 +70,16 @@ class FakeTable:
         self.exit(pid)
         self.collect(pid)
 
-    def look(self) -> tuple[int, dict[int, Reading]]:
+    def look(self) -> tuple[int, dict[int, ProcessReading]]:
         self.during()
-        below: dict[int, Reading] = {}
+        below: dict[int, ProcessReading] = {}
         pending = [(pid, self.here, pid) for pid in self.children(self.here)]
         while pending:
             pid, parent, child = pending.pop()
             self.during()
             if (found := self.processes.get(pid)) is None:
                 continue
-            below[pid] = Reading(float(pid), found.cpu_s, found.ended_s, 0, parent, child, 7)
+            below[pid] = ProcessReading(float(pid), found.cpu_s, found.ended_s, 0, parent, child, 7)
             self.during()
             pending += [(each, pid, child) for each in self.children(pid)]
         return 0, below

@@ -12,11 +12,11 @@ import pytest
 
 from agentunit.core.trace import TraceLog
 from agentunit.installation import install_command
-from agentunit.probes.counters import Gpus, MachineTime, RaplCounters
+from agentunit.probes._counters import Gpus, MachineTime, RaplCounters
+from agentunit.probes._process_tree import Increase, ProcessTree, _look_at_proc, _look_with_psutil
 from agentunit.probes.machine import Limits, _cpu_energy, _gpus, capabilities, limits
 from agentunit.probes.measuring import measure
 from agentunit.probes.meter import Account, Meter
-from agentunit.probes.process_tree import Increase, ProcessTree, _look_at_proc, _look_with_psutil
 
 RECORDED = json.loads((Path(__file__).parent / "recorded_nvml.json").read_text())
 CORES = float(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
@@ -284,7 +284,7 @@ def test_psutil_and_proc_see_the_same() -> None:
 
 
 def test_a_system_that_shows_nothing_still_counts_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agentunit.probes.process_tree._way_to_look", lambda: None)
+    monkeypatch.setattr("agentunit.probes._process_tree._way_to_look", lambda: None)
     tree = ProcessTree()
     sum(range(2_000_000))
     increase = tree.advance()

@@ -3,14 +3,13 @@ from __future__ import annotations
 import io
 import unicodedata
 
-from rich.console import Console
-
 from agentunit import DatasetCase, Outcome, Record, TraceEvent, TraceLog
-from agentunit.core.interactions import AgentInteraction, ConflictEvent
 from agentunit.core.results import MetricResult, Score
+from agentunit.core.trace import AgentInteraction, ConflictEvent
 from agentunit.reports.case_console import print_case
 from agentunit.reports.case_view import view_case, worst_repeat
 from agentunit.reports.reported_run import ReportedCase
+from agentunit.reports.terminal import Terminal
 from agentunit.reports.timeline import timeline_of
 
 
@@ -24,7 +23,7 @@ def reported(record: Record, *, failed: bool = False, repeat: int = 0, **values:
 
 def printed(view, infos=None, *, width: int = 120, full: bool = False, colour: bool = False) -> str:
     stream = io.StringIO()
-    console = Console(file=stream, width=width, force_terminal=colour, color_system="standard" if colour else None)
+    console = Terminal(file=stream, width=width, styled=colour)
     print_case(view, infos or {}, console, run_id="run-1", full=full)
     return stream.getvalue()
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 import io
 
 import pytest
-from rich.console import Console
 
+from agentunit.addons.review._label_screen import marked_doubts
+from agentunit.addons.viewer._case_detail import answer_marks
 from agentunit.core.codec import as_record
 from agentunit.core.results import MetricResult, Score
 from agentunit.metrics.base import describe
 from agentunit.metrics.registry import resolve_metrics
 from agentunit.reports.case_console import print_case
 from agentunit.reports.case_view import view_case
-from agentunit.reports.doubts import doubted_claims, words_doubted_in
-from agentunit.reports.label_page import marked_doubts
+from agentunit.reports.detail_text import doubted_claims, words_doubted_in
 from agentunit.reports.reported_run import ReportedCase
-from agentunit.viewer.answer_marks import answer_marks
+from agentunit.reports.terminal import Terminal
 
 ANSWER = "Dr. Lee's tank is eventually emptying, he said. It's at 3.5 m."
 INFOS = {
@@ -93,7 +93,7 @@ def shown(width: int = 200) -> str:
     }
     out = io.StringIO()
     case = ReportedCase(0, 0, "q1", False, 0.0123, record, scores)
-    print_case(view_case(case), INFOS, Console(file=out, width=width), run_id="r")
+    print_case(view_case(case), INFOS, Terminal(file=out, width=width), run_id="r")
     return out.getvalue()
 
 
@@ -115,7 +115,7 @@ def test_marks_of_differences_are_explained_where_there_are_some() -> None:
         {"case": {"id": "q1", "expected_output": "due on 20 May"}, "outcome": {"output": "due on 11 May"}}
     )
     out = io.StringIO()
-    print_case(view_case(ReportedCase(0, 0, "q1", False, 0.0, record, {})), {}, Console(file=out, width=80))
+    print_case(view_case(ReportedCase(0, 0, "q1", False, 0.0, record, {})), {}, Terminal(file=out, width=80))
     assert "[-11-]" in out.getvalue()
     assert "[-…-]: only in the answer; {+…+}: only in what was expected" in " ".join(out.getvalue().split())
     assert "only in the answer" not in shown()

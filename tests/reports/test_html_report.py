@@ -13,9 +13,9 @@ import pytest
 from viewer_client import cases_in, page_parts
 
 from agentunit import DatasetCase, Outcome, Record, TraceLog
+from agentunit.addons.viewer._transcript import shortened
+from agentunit.addons.viewer.html_file import write_html
 from agentunit.reports.reported_run import open_run
-from agentunit.viewer.html_file import write_html
-from agentunit.viewer.transcript import shortened
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 

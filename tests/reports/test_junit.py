@@ -6,8 +6,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agentunit import DatasetCase, Outcome, Record, TraceLog
-from agentunit.engine.decision import decide_run
-from agentunit.reports.junit import write_junit
+from agentunit.engine.deciding.decision import decide_run
+from agentunit.reports._junit import write_junit
 from agentunit.reports.reported_run import open_run
 from agentunit.store.sqlite import Store
 
@@ -43,12 +43,20 @@ def test_one_test_case_a_case(demo_run, tmp_path):
     assert about["tool_success[trace].mean"] == f"{row.mean:.6g} [{row.low:.6g}, {row.high:.6g}], {scored}"
 
 
-def test_an_agent_that_failed_is_an_error(demo_run, tmp_path):
+def test_an_agent_that_failed_is_an_error_where_errors_are_counted(demo_run, tmp_path):
+    demo_run.decision = decide_run(demo_run.run, ["cost p95 <= 0.05", "task_success >= 0"], max_errors=0)
     root, _ = junit(demo_run, tmp_path)
     hung = next(case for case in root.iter("testcase") if case.get("name") == "hung")
     assert (hung.find("error").get("type"), hung.find("error").get("message")) == ("timeout", "no answer within 5 s")
     assert hung.find("failure") is None
     assert hung.find("system-out").text == "asking\nthe carrier"
+
+
+def test_an_agent_that_never_answers_a_case_is_a_failure(demo_run, tmp_path):
+    root, _ = junit(demo_run, tmp_path)
+    hung = next(case for case in root.iter("testcase") if case.get("name") == "hung")
+    assert hung.find("failure").get("message") == "wrong: no answer within 5 s (answered failed 1 of 1)"
+    assert hung.find("error") is None
 
 
 def test_gates_are_test_cases_and_say_which_cases_break_them(demo_run, faulty_tools, tmp_path):
@@ -61,10 +69,14 @@ def test_gates_are_test_cases_and_say_which_cases_break_them(demo_run, faulty_to
     assert failed.find("failure").get("message").startswith(f"FAIL: {len(faulty_tools)} of ")
     assert passed.find("failure") is None
     failures = {case.get("name"): case.find("failure") for case in cases.iter("testcase")}
-    assert failures["desk-001"].get("message") == "breaks the gate tool_success[trace] all == 1 coverage 0"
+    why = "2 of 3 tool calls failed: track_parcel (carrier timeout after 8 s) (0.333, needs == 1)"
+    assert failures["desk-001"].get("message") == f"wrong: {why} (tool_success failed 1 of 1)"
     assert "question: " in failures["desk-001"].text
-    # What no gate asks for does not fail a case, not even a task that the agent itself calls failed.
-    assert {name for name, failure in failures.items() if failure is not None} == {*faulty_tools}
+    # A task that the agent itself calls failed is a check that fails, and no gate says how many may.
+    gave_up = {row.case_id for row in demo_run.run.metrics["task_success"] if row.value == 0.0} - {"hung"}
+    # The one that hung has no value, and every case must have one.
+    failed = {name for name, failure in failures.items() if failure is not None}
+    assert failed == {*faulty_tools, *gave_up, "hung"}
     assert verdict.find("testcase/failure").get("message") == demo_run.decision.headline
 
 
@@ -74,19 +86,24 @@ def test_a_gate_that_has_no_answer_is_an_error(demo_run, tmp_path):
     assert root[1].find("testcase").find("error").get("type") == "error"
 
 
-def test_a_gate_on_a_mean_blames_the_cases_below_it(demo_run, faulty_tools, tmp_path):
-    demo_run.decision = decide_run(demo_run.run, ["tool_success[trace] >= 0.99"], min_coverage=0.0, max_errors=9)
+def test_a_gate_on_a_mean_of_degrees_blames_no_case(demo_run, tmp_path):
+    gates = ["tool_success[trace] >= 0.99", "task_success >= 0"]
+    demo_run.decision = decide_run(demo_run.run, gates, min_coverage=0.0, max_errors=9)
     root, _ = junit(demo_run, tmp_path)
-    blamed = {case.get("name") for case in root[0].iter("testcase") if case.find("failure") is not None}
-    assert blamed == set(faulty_tools)
+    assert [case.get("name") for case in root[0].iter("testcase") if case.find("failure") is not None] == []
+    assert [case.get("name") for case in root[1].iter("testcase") if case.find("failure") is not None] == gates[:1]
 
 
-def test_repeats_are_told_apart(store, keep, tmp_path):
-    records = [Record(DatasetCase("q1", "?"), TraceLog(), "a")]
-    keep(store, [records, records])
+def test_the_repeats_of_a_case_are_one_test_case_which_shows_the_worst(store, keep, tmp_path):
+    right, wrong = (Record(DatasetCase("q1", "?", "a"), TraceLog(), answer) for answer in "ab")
+    keep(store, [[right], [wrong], [right]], metrics=["exact_match"])
     root, n_cases = junit(open_run("run-1", store), tmp_path)
-    assert n_cases == 2
-    assert [case.get("name") for case in root[0].iter("testcase")] == ["q1 (repeat 1)", "q1 (repeat 2)"]
+    assert n_cases == 1
+    (case,) = root[0].iter("testcase")
+    assert (case.get("name"), case.get("time")) == ("q1", "4.500")
+    assert case.find("properties/property").get("value") == "0.00"
+    assert case.find("system-out").text == 'flaky: "b", expected "a" (exact_match failed 1 of 3)'
+    assert case.find("failure") is None
 
 
 def test_a_metric_that_breaks_is_an_error(store, keep, tmp_path):
@@ -108,7 +125,7 @@ def test_hostile_text_comes_back_as_text(hostile_run, hostile_text, tmp_path):
     (case,) = root[0].iter("testcase")
     assert case.get("name").startswith("</script><script>alert(1)</script><!-- <b>x</b> & \"q\" 'a' | `tick`")
     assert "\ufffd[31m\ufffd\u202e\ufffd =1+1" in case.get("name")
-    assert "</script>" in case.find("error").text
+    assert "</script>" in case.find("failure").text
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

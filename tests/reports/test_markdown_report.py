@@ -5,10 +5,9 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from agentunit import DatasetCase, Outcome, Record, TraceLog
-from agentunit.engine.compare import compare_runs
-from agentunit.engine.decision import decide, decide_run
-from agentunit.engine.gate_expressions import Gate
-from agentunit.engine.gates import GateVerdict
+from agentunit.engine.deciding.compare import compare_runs
+from agentunit.engine.deciding.decision import Decision, decide, decide_run
+from agentunit.engine.deciding.gate_expressions import Gate, GateVerdict
 from agentunit.reports.figures import describe_value
 from agentunit.reports.github_annotations import write_step_summary
 from agentunit.reports.markdown import MOST_CHARACTERS, run_markdown
@@ -33,16 +32,20 @@ def test_the_table_says_value_coverage_trust_and_verdict(demo_run, faulty_tools)
     assert f"all == 1 coverage 0: {len(faulty_tools)} of {row.n_scored} values are not == 1" in text
     assert "<details><summary>Worst cases (10)</summary>" in text
     assert "<pre>Order A-1012 is with the carrier and arrives on 11 October.</pre>" in text
-    assert text.count("<details>") == text.count("</details>") == 2
+    assert text.count("<details") == text.count("</details>") == 3
+    n_wrong = len({*demo_run.decision.failing_cases})
+    why = "2 of 3 tool calls failed: track_parcel (carrier timeout after 8 s) (0.333, needs == 1)"
+    summary = f"<details open><summary>Wrong ({n_wrong})</summary>"
+    assert f"{summary}\n\n- `desk-001` {why} (tool_success" in text
 
 
 def test_without_gates_there_is_no_verdict_and_without_cases_only_their_names(demo_run):
-    demo_run.decision = decide_run(demo_run.run, [], max_errors=1)
+    demo_run.decision = Decision(0, None, "66 cases")
     text = run_markdown(demo_run, full_cases=False)
     assert text.startswith("### `desk`\n")
     assert "| gate |" not in text
     assert "<pre>" not in text
-    assert "- **`desk-016`** (task_success)" in text
+    assert "- **`desk-014`** (task_success)" in text
 
 
 def test_a_gate_on_a_backend_stands_beside_that_backend(demo_run):

@@ -7,18 +7,21 @@ import io
 import json
 
 import pytest
-from rich.console import Console
 from viewer_client import report_text
 
 from agentunit import DatasetCase, Outcome, Record, TraceLog
-from agentunit.engine.decision import Decision, Reason
+from agentunit.addons.viewer.html_file import write_html
+from agentunit.core.results import MetricResult, Score
+from agentunit.engine.deciding.case_findings import CaseFinding
+from agentunit.engine.deciding.decision import Decision, Reason, decide_run
+from agentunit.engine.deciding.stored import keep_decision
+from agentunit.reports._junit import write_junit
 from agentunit.reports.case_console import print_case
 from agentunit.reports.case_view import view_case
-from agentunit.reports.junit import write_junit
 from agentunit.reports.markdown import run_markdown
-from agentunit.reports.reported_run import Mask, open_run
-from agentunit.reports.table_files import write_csv
-from agentunit.viewer.html_file import write_html
+from agentunit.reports.reported_run import Mask, ReportedCase, open_run
+from agentunit.reports.reporters import write_csv
+from agentunit.reports.terminal import Terminal
 
 EMAIL, CARD, KEY = "mia.lindqvist@example.com", "4111 1111 1111 1111", "sk-abcdef0123456789abcdef"
 SECRETS = (EMAIL, CARD, KEY, "hunter2xyz")
@@ -53,7 +56,7 @@ def leaky(store, keep):
 def every_report(reported, folder):
     out = io.StringIO()
     (case,) = reported.case("q1")
-    print_case(view_case(case), reported.infos, Console(file=out, width=120), full=True)
+    print_case(view_case(case), reported.infos, Terminal(file=out, width=120), full=True)
     made = {
         "show": out.getvalue(),
         "markdown": run_markdown(reported),
@@ -115,3 +118,57 @@ def test_numbers_as_case_ids_do_not_change_a_headline_or_hide_a_card():
     headline = f"FAIL: m >= 0.1 in 2, 1, 0; said {CARD} to 1"
     masked = Mask().decision(Decision(1, "fail", headline, (reason,)))
     assert masked.headline == "FAIL: m >= 0.1 in 2, 1, 0; said <CREDIT_CARD_1> to 1"
+
+
+@pytest.mark.parametrize("cut", [f"{EMAIL[:17]}…", f"{CARD[:17]}…"])
+def test_what_a_sentence_cuts_short_is_masked(cut):
+    finding = CaseFinding("q1", "wrong", None, "contains", why=f'missing: "{cut}"')
+    decision = Decision(1, "fail", f'FAIL: 1 wrong (q1: missing: "{cut}', findings=(finding,), line=f"said {cut}")
+    masked = Mask().decision(decision)
+    assert (masked.headline, masked.line) == ('FAIL: 1 wrong (q1: missing: "…', "said …")
+    assert masked.findings[0].why == 'missing: "…"'
+    assert Mask(show_all=True).decision(decision) == decision
+
+
+def test_decisions_that_were_kept_are_masked_in_every_report(leaky, store, tmp_path):
+    found = CaseFinding("q1", "wrong", None, "tool_success", why=f"told {EMAIL}", n_failed=1, n_tries=1)
+    reason = Reason("wrong", 1, "cases", "1 wrong", ("q1",))
+    for made_by in ("run", "gate"):
+        decision = Decision(1, "fail", f"FAIL: 1 wrong (q1: told {EMAIL})", (reason,), findings=(found,), line=EMAIL)
+        keep_decision(store, "run-1", decision, made_by)
+    keep_decision(store, "run-1", decide_run(leaky(True).run), "compare")
+    for name, text in every_report(leaky(False), tmp_path).items():
+        assert not [secret for secret in SECRETS if secret in text], name
+    shown = run_markdown(leaky(False))
+    assert "**FAIL: 1 wrong (q1: told &lt;EMAIL_1>)**" in shown
+    assert "- gate, " in shown
+
+
+def test_cases_are_masked_together_as_one_by_one():
+    """Many at once are faster; each is masked by what it says itself, not by what the others say."""
+    told = [
+        {"answer": "Write to ada@example.org.", "password": "hunter22horse"},
+        {"answer": "It opens at nine.", "note": "hunter22horse is a word"},
+        {"answer": "The key of the door is hunter22horse.", "password": "hunter22horse"},
+    ]
+    cases = []
+    for number in range(70):
+        said = told[number % 3]
+        metadata = {name: text for name, text in said.items() if name != "answer"}
+        result = MetricResult("exact_match", 0.0, {"answer": said["answer"]})
+        score = Score(result, "ok", "text", "1", why=said["answer"])
+        record = Record(DatasetCase(f"q{number}", "What?", metadata=metadata), outcome=said["answer"])
+        cases.append(ReportedCase(number, 0, f"q{number}", False, 0.0, record, {"exact_match": score}))
+    mask = Mask()
+    looked_at: list[int] = []
+    redact = mask._redactor.redact_data
+    mask._redactor.redact_data = lambda plain: looked_at.append(len(plain)) or redact(plain)
+    together = list(mask.cases(iter(cases)))
+    assert len(looked_at) < 10
+    assert sum(looked_at) == 70
+    one_by_one = Mask()
+    assert together == [one_by_one.case(case) for case in cases]
+    assert together[0].scores["exact_match"].why == "Write to <EMAIL_1>."
+    assert together[1].record.case.metadata["note"] == "hunter22horse is a word"
+    assert "hunter22horse" not in str(together[2])
+    assert (together[1].record, together[1].scores) == (cases[1].record, cases[1].scores)

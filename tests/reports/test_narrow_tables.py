@@ -5,19 +5,18 @@ from __future__ import annotations
 import io
 
 import pytest
-from rich.console import Console
-from rich.text import Text
 
 from agentunit.core.results import MetricSummary, RunSummary
 from agentunit.metrics.base import MetricInfo
 from agentunit.reports.console import plain_table, print_run
 from agentunit.reports.run_console import print_runs
+from agentunit.reports.terminal import Terminal, Text
 from agentunit.store.runs import RunHeader
 
 
 def printed(width: int, show) -> str:
     out = io.StringIO()
-    show(Console(file=out, width=width))
+    show(Terminal(file=out, width=width))
     return out.getvalue()
 
 
@@ -28,8 +27,9 @@ def test_the_state_of_a_run_is_never_cut(status, width):
         "20261115-100338-3288", "a desk", 1.7e9, None, status, 12_000, "1", {"tags": {"model": "x" * 30}}
     )
     header.n_done, header.n_failed = 1_200, 1_200
-    text = printed(width, lambda console: print_runs([(header, [])], {}, console))
+    text = printed(width, lambda console: print_runs([(header, {})], {header.id: "cannot tell"}, {}, console))
     assert status in text
+    assert "CANNOT TELL" in text
     assert header.id in text
     assert "…" not in text
 
@@ -81,6 +81,7 @@ def test_what_to_look_at_counts_only_what_is_worth_a_look():
         return MetricSummary(
             metric, "x", "1", "ok", 60, 60, mean=0.6, worst_cases=cases, n_below_best=n_below_best,
             mean_of="" if share is None else "support", share_low=share, cut=None if share is None else (0.3, 0.44),
+            n_low_cases=None if share is None else round(60 * share),
         )  # fmt: skip
 
     worst = [f"c{number}" for number in range(5)]

@@ -3,7 +3,7 @@ from __future__ import annotations
 from html.parser import HTMLParser
 
 from agentunit import MetricResult, score
-from agentunit.engine.comparison import CaseDifference, Comparison, MetricComparison
+from agentunit.engine.deciding.comparison import CaseDifference, Comparison, MetricComparison
 
 HOSTILE = "<img src=x onerror=alert(1)>'\"&\x1b[31m"
 TAGS = {"div", "p", "strong", "span", "table", "thead", "tbody", "tr", "th", "td", "ul", "li"}
@@ -62,9 +62,9 @@ def test_a_comparison_names_the_cases_that_changed() -> None:
     comparison = Comparison(
         "a", f"b{HOSTILE}", 9, 0, 0, 0.05,
         (MetricComparison("contains", "check", "regression", "so it is", True, "higher", difference=-0.5),),
-        differences=(CaseDifference(f"q7{HOSTILE}", "newly failing"),), n_by_kind={"newly failing": 1, "unchanged": 8},
+        differences=(CaseDifference(f"q7{HOSTILE}", "broken"),), n_by_kind={"broken": 1, "unchanged": 8},
     )  # fmt: skip
     seen = Tags(comparison._repr_html_())
     assert seen.names <= TAGS
-    assert "Newly failing (1): q7<img" in seen.text
+    assert "Broken (1): q7<img" in seen.text
     assert "-0.500" in seen.text

@@ -8,7 +8,7 @@ from opentelemetry.sdk._logs import LoggerProvider
 from opentelemetry.sdk._logs.export import BatchLogRecordProcessor, InMemoryLogRecordExporter, SimpleLogRecordProcessor
 
 from agentunit import DatasetCase, Outcome, Record, TraceLog
-from agentunit.engine.decision import decide_run
+from agentunit.engine.deciding.decision import decide_run
 from agentunit.installation import install_command
 from agentunit.reports.otel_events import emit_scores, export_scores
 from agentunit.reports.reported_run import open_run
@@ -54,14 +54,16 @@ def test_one_event_a_score(demo_run, provider, exporter):
 
 
 def test_labels_and_explanations(demo_run, provider, exporter):
-    demo_run.decision = decide_run(demo_run.run, ["cost p95 <= 0.05"], max_errors=1)
+    demo_run.decision = decide_run(demo_run.run, ["cost p95 <= 0.05", "task_success >= 0"], max_errors=1)
     emit_scores(demo_run, provider, metrics=["cost", "task_success", "faithfulness"])
     scores = events(exporter)[:-1]
     found = {(e.attributes["agentunit.case.id"], e.attributes["gen_ai.evaluation.name"]): e for e in scores}
     assert len(found) == 66 * 3
-    assert found["desk-001", "cost"].attributes["gen_ai.evaluation.score.label"] == "pass"
-    # No gate says how much is enough.
-    assert "gen_ai.evaluation.score.label" not in found["desk-016", "task_success"].attributes
+    # The run passes, and this case of it does not.
+    assert found["desk-016", "task_success"].attributes["gen_ai.evaluation.score.label"] == "fail"
+    assert found["desk-001", "task_success"].attributes["gen_ai.evaluation.score.label"] == "pass"
+    # A percentile speaks of the run and of no case.
+    assert "gen_ai.evaluation.score.label" not in found["desk-001", "cost"].attributes
     unscored = found["hung", "faithfulness"].attributes
     assert "gen_ai.evaluation.score.value" not in unscored
     assert unscored["agentunit.score.status"] == "not_applicable"

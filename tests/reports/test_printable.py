@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.growth import growth
 
 from agentunit.reports.printable import clipped, printable, printable_json, printable_line, xml_safe
 
@@ -37,6 +38,11 @@ def test_no_control_character_but_the_newline_is_left(text):
     shown = printable(text)
     assert not any(unicodedata.category(each) in ("Cc", "Cs") and each != "\n" for each in shown)
     shown.encode()
+
+
+@pytest.mark.parametrize("part", ["#", "a" + "#" * 9, ":", "a:", "#\u00ad", ":\u200b", "::error"])
+def test_the_time_to_disarm_a_text_grows_with_its_length(part):
+    assert growth(lambda times: printable("a" + part * times), 4_000) < 9
 
 
 @given(ANY_TEXT, st.integers(1, 20))

@@ -3,7 +3,7 @@ from __future__ import annotations
 import contextlib
 import io
 
-from agentunit.engine.runner import Recording
+from agentunit.engine.recording.runner import Recording
 from agentunit.reports.progress import Progress, RecordingLine
 
 
@@ -71,7 +71,7 @@ def test_a_recording_leaves_a_line_a_tenth_or_ten_seconds_in_a_log():
         line.show(Recording(n_planned=100, n_done=n_done, n_failed=n_done // 2))
     line.clear()
     lines = log.getvalue().splitlines()
-    assert lines[0] == "10% · 10/100 cases · 2.0/s · 5 failed · 45.0 s left"
+    assert lines[0] == "10% · 10/100 records · 2.0/s · 5 failed · 45.0 s left"
     assert [each.split(" · ")[0] for each in lines] == [f"{n}%" for n in range(10, 100, 10)]
     log.truncate(0)
     slow = RecordingLine(log, now=lambda: moment[0])

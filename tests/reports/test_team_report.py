@@ -2,17 +2,17 @@ from __future__ import annotations
 
 import io
 
-from rich.console import Console
 from viewer_client import cases_in, page_parts
 
 from agentunit import DatasetCase, Outcome, Record, TraceEvent, TraceLog
-from agentunit.core.interactions import AgentInteraction
-from agentunit.multiagent.lanes import lanes_of
-from agentunit.reports.agents_console import lane_blocks, signs_used
+from agentunit.addons.viewer.html_file import write_html
+from agentunit.core.trace import AgentInteraction
+from agentunit.multiagent.team import lanes_of
+from agentunit.reports._agents_console import lane_blocks, signs_used
 from agentunit.reports.case_console import print_case
 from agentunit.reports.case_view import view_case
 from agentunit.reports.reported_run import ReportedCase, open_run
-from agentunit.viewer.html_file import write_html
+from agentunit.reports.terminal import Terminal, cell_len
 
 
 def message(agent: str, text: str, **more: object) -> TraceEvent:
@@ -41,7 +41,7 @@ def team(*, hub: str = "lead") -> Record:
 def printed(record: Record, *, width: int = 100, full: bool = False) -> str:
     stream = io.StringIO()
     view = view_case(ReportedCase(0, 0, record.case.id, False, 1.0, record, {}))
-    print_case(view, {}, Console(file=stream, width=width, color_system=None), full=full)
+    print_case(view, {}, Terminal(file=stream, width=width), full=full)
     return stream.getvalue()
 
 
@@ -67,8 +67,8 @@ def test_long_lanes_are_cut_into_blocks_that_fit():
     trace = TraceLog([message("ab"[number % 2], f"turn {number}") for number in range(400)])
     lanes = lanes_of(trace)
     blocks = lane_blocks(lanes, 60)
-    assert {line.cell_len for block in blocks for line in block.split()} <= set(range(61))
-    assert sum("".join(str(line) for line in block.split()).count("●") for block in blocks) == 400
+    assert {cell_len(line) for block in blocks for line in block.plain.split("\n")} <= set(range(61))
+    assert sum(block.plain.count("●") for block in blocks) == 400
     record = Record(DatasetCase("q"), trace, "done")
     assert "… and so on" in printed(record, width=60)
     assert "… and so on" not in printed(record, width=60, full=True)

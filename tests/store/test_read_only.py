@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from agentunit.core.case import DatasetCase
-from agentunit.core.outcome import Outcome
-from agentunit.core.records import Record
+from agentunit.core.records import Outcome, Record
 from agentunit.core.trace import TraceLog
 from agentunit.store import schema
 from agentunit.store.schema import StoreError
@@ -122,6 +121,7 @@ def test_a_store_of_the_first_version_is_read_as_it_is(tmp_path: Path, monkeypat
                 )
     with Store(path, read_only=True) as store:
         assert [run.id for run in store.runs()] == ["new", "old"]
+        assert (store.decisions("new"), store.n_decisions("new"), store.own_decisions()) == ([], 0, {})
     # Once it is written to, what comes later is newer than all that was there.
     with Store(path) as store:
         store.create_run("today", agentunit_version="1", settings={}, run_id="today", created_at=0.5)

@@ -15,15 +15,13 @@ from click.testing import CliRunner
 
 from agentunit.cli.main import cli
 from agentunit.core.case import DatasetCase
-from agentunit.core.outcome import Outcome
-from agentunit.core.records import Record
+from agentunit.core.records import Outcome, Record
 from agentunit.core.trace import TraceLog
-from agentunit.engine.scored_run import run_from_store
+from agentunit.engine.scoring.scored_run import run_from_store
 from agentunit.store import open_store
 from agentunit.store.opening import shown_address, sqlite_file
-from agentunit.store.run_lock import lock_path
 from agentunit.store.schema import MIGRATIONS, SCHEMA_VERSION, StoreError
-from agentunit.store.sqlite import Store
+from agentunit.store.sqlite import Store, lock_path
 
 OLD_STORE = Path(__file__).parents[1] / "data" / "first_edition" / "runs.db"
 
@@ -88,13 +86,13 @@ def test_a_migration_that_fails_leaves_the_store_as_it_was(tmp_path: Path, monke
 
 KILLED_MIGRATION = """
 import os, signal, sys
-from agentunit.store import first_layout, schema
+from agentunit.store import schema, _score_table as score_table
 from agentunit.store.sqlite import Store
-move = first_layout.move_scores
+move = score_table.move_scores
 def move_and_die(connection):
     move(connection)
     os.kill(os.getpid(), signal.SIGKILL)
-first_layout.move_scores = move_and_die
+score_table.move_scores = move_and_die
 Store(sys.argv[1])
 """
 
@@ -115,7 +113,7 @@ def test_a_migration_that_is_killed_leaves_the_store_as_it_was(tmp_path: Path) -
             }
             assert run_from_store(store, "before") == summed_up
         assert tables_version(path) == version
-    assert len(before["before"][0]) > 100
+    assert sum(len(scores) for _, scores in before["before"][0]) > 100
 
 
 def test_a_file_that_is_no_store_is_refused(tmp_path: Path) -> None:

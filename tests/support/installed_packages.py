@@ -11,8 +11,11 @@ import pytest
 
 from agentunit import plugins
 from agentunit.backends import quality
+from agentunit.cli import main
 from agentunit.metrics.registry import MetricRegistry, registry
+from agentunit.privacy.detectors import detector_table
 from agentunit.reports import reporters
+from agentunit.store.opening import store_table
 from agentunit.traces import formats
 
 InstallPackage = Callable[..., Path]
@@ -20,10 +23,12 @@ InstallPackage = Callable[..., Path]
 
 def forget_plugins() -> None:
     """What is installed is looked up once in a process; a test that changes it starts afresh."""
-    for module in (plugins, quality, formats, reporters):
+    for module in (plugins, quality, formats, reporters, main):
         for value in list(vars(module).values()):
             if callable(getattr(value, "cache_clear", None)):
                 value.cache_clear()
+    detector_table.cache_clear()
+    store_table.cache_clear()
     plugins._reported.clear()
     registry.table = MetricRegistry().table
 

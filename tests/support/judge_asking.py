@@ -7,8 +7,8 @@ from typing import Any
 
 from judge_server import JudgeServer
 
-from agentunit.backends.judge.client import JudgeClient, JudgeReply, JudgeRequest
-from agentunit.backends.judge.settings import JudgeSettings
+from agentunit.addons.judge.client import JudgeClient, JudgeReply, JudgeRequest
+from agentunit.addons.judge.settings import JudgeSettings
 
 SCHEMA: dict[str, Any] = {
     "type": "object",

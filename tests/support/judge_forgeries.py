@@ -11,8 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from agentunit.backends.judge import claims, pairwise, passages, rubric
-from agentunit.backends.judge.replies import UnreadableReply, own_object
+from agentunit.addons.judge import _claims as claims
+from agentunit.addons.judge import _pairwise as pairwise
+from agentunit.addons.judge import _rubric as rubric
+from agentunit.addons.judge import _useful_passages as passages
+from agentunit.addons.judge.replies import own_object
+from agentunit.backends.asking import UnreadableReply
 
 MARK = "0123456789ab"
 ENTRIES: dict[str, tuple[str, Callable[[int], dict[str, Any]], Callable[[int], dict[str, Any]]]] = {

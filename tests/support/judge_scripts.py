@@ -22,10 +22,11 @@ from judge_dialects import dialect_of, error_in, reply_in
 from judge_faults import Fault
 from judge_server import JudgeServer, Received
 
-from agentunit.backends.judge import calls, limits
-from agentunit.backends.judge.client import JudgeClient
-from agentunit.backends.judge.judge_backend import JudgeBackend
-from agentunit.backends.judge.settings import JudgeSettings
+from agentunit.addons.judge import _call_limits as limits
+from agentunit.addons.judge import _calls as calls
+from agentunit.addons.judge.client import JudgeClient
+from agentunit.addons.judge.judge_backend import JudgeBackend
+from agentunit.addons.judge.settings import JudgeSettings
 from agentunit.backends.quality import RubricQuestion, Verdict
 
 N_QUESTIONS = 3

@@ -9,7 +9,7 @@ import msgspec
 from agentunit.core.case import DatasetCase
 from agentunit.core.records import Record
 from agentunit.core.results import MetricResult, Score
-from agentunit.engine.scored_run import info_of
+from agentunit.engine.scoring.scored_run import info_of
 from agentunit.store.labels import StoredLabel, subject_of
 from agentunit.store.sqlite import Store
 

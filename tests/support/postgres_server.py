@@ -11,6 +11,8 @@ import signal
 import socket
 import subprocess
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 PASSWORD = "correct horse"  # of a server that only this test can reach
@@ -58,6 +60,18 @@ class Server:
         _kill_and_wait(_processes_in(self._data))
         # It names a process; one that ended may be listed until somebody asks how, and would look like a running one.
         (self._data / "postmaster.pid").unlink()
+
+    @contextmanager
+    def stalled(self) -> Iterator[None]:
+        """Let it take connections and give no answers, as one behind a broken network does."""
+        processes = _processes_in(self._data)
+        for process in processes:
+            os.kill(process, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for process in processes:
+                os.kill(process, signal.SIGCONT)
 
     def stop(self) -> None:
         """End it and remove its folder."""

@@ -10,7 +10,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
-from agentunit.backends.judge.client import JudgeReply, JudgeRequest
+from agentunit.addons.judge.client import JudgeReply, JudgeRequest
 
 
 def reply_of(text: str | None, problem: str | None = None, **known: Any) -> JudgeReply:

@@ -10,13 +10,13 @@ from typing import Any
 
 _COMMAND = """
 import os, signal, sys
-from agentunit.cli import score_work
+from agentunit.addons.scale import several_processes
 from agentunit.cli.main import cli
-from agentunit.engine.parallel.pool import WorkerPool
-from agentunit.engine.parallel.ray_pool import RayPool
-from agentunit.engine.parallel.results import UnitsInOrder
+from agentunit.addons.scale.parallel.pool import WorkerPool
+from agentunit.addons.scale.ray_pool import RayPool
+from agentunit.addons.scale.parallel._units_in_order import UnitsInOrder
 
-score_work.SeveralProcesses.__init__.__kwdefaults__["block_bytes"] = 4096
+several_processes.SeveralProcesses.__init__.__kwdefaults__["block_bytes"] = 4096
 # So that blocks are left to do when this process ends, however fast its workers are.
 WorkerPool.in_order.__defaults__ = RayPool.in_order.__defaults__ = (2,)
 accept, n_accepted = UnitsInOrder._accept, 0

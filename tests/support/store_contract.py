@@ -16,29 +16,30 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from agentunit.addons.judge.spend_table import spend_ledger
+from agentunit.addons.watch.followed_table import FollowChanges, Followed, HourRow, StoredAlert
 from agentunit.core.case import DatasetCase
 from agentunit.core.codec import encode_record
-from agentunit.core.outcome import Outcome
-from agentunit.core.records import Record
+from agentunit.core.records import Outcome, Record
 from agentunit.core.results import MetricResult, Score
 from agentunit.core.trace import TraceLog
-from agentunit.engine import scored_run
-from agentunit.engine.rescoring import score_run
-from agentunit.engine.scored_run import infos_as_data, run_from_store
+from agentunit.engine.scoring import scored_run
+from agentunit.engine.scoring.rescoring import score_run
+from agentunit.engine.scoring.scored_run import infos_as_data, run_from_store
 from agentunit.metrics.registry import resolve_metrics
 from agentunit.store import open_store
-from agentunit.store.erasure import whom
-from agentunit.store.followed import FollowChanges, HourRow, StoredAlert
+from agentunit.store.erasure import erase_from, erasures_of, whom
 from agentunit.store.labels import StoredLabel, labels_of_run, subject_of
 from agentunit.store.portable import export_run, import_run
-from agentunit.store.protocol import RunStore
-from agentunit.store.runs import RunTaken, WrittenRecord
+from agentunit.store.run_store import RunStore
+from agentunit.store.runs import FIRST_AGAIN, RunSize, RunTaken, StoredDecision, WrittenRecord, is_again
 from agentunit.store.schema import StoreError
-from agentunit.store.score_blocks import written_scores
+from agentunit.store.score_blocks import ScoreBuffer
 
 
 @pytest.fixture
@@ -100,10 +101,11 @@ def test_scores_come_back_with_their_detail_or_as_rows_without(store: RunStore) 
     run = new_run(store)
     add_cases(store, run, 2)
     store.add_scores(run, 0, 0, {"a": score(0.5, words=3), "b": score(None, reason="no context")})
-    [(first), (second)] = store.scores(run, case_id="q0")
-    assert (first.metric, first.score.value, first.score.result.detail) == ("a", 0.5, {"words": 3})
-    assert (first.score.status, first.score.backend, first.score.version, first.score.elapsed) == ("ok", "b", "1", 0.1)
-    assert (second.metric, second.case_id) == ("b", "q0")
+    [(place, scores)] = store.scores(run, case_id="q0")
+    assert (place, list(scores)) == ((0, 0), ["a", "b"])
+    first = scores["a"]
+    assert (first.value, first.result.detail) == (0.5, {"words": 3})
+    assert (first.status, first.backend, first.version, first.elapsed) == ("ok", "b", "1", 0.1)
     assert list(store.scores(run, case_id="q1")) == list(store.scores(run, case_id="nobody")) == []
     rows = dict(store.score_rows(run))
     assert (rows["a"].value, rows["a"].reason) == (0.5, None)
@@ -116,7 +118,9 @@ def test_amounts_and_what_a_judge_took_are_read_without_details(store: RunStore)
     add_cases(store, run, 3)
     spent = {"model": "m", "calls": 2, "cached": 1, "prompt_tokens": 9}
     store.add_scores(run, 0, 0, {"e": score(0.5, kwh=2, other=7.5)})
-    store.add_written_scores(written_scores(run, 1, 0, {"e": score(0.5, kwh=3, other=8.5)}, {"e": "kwh"}))
+    waiting = ScoreBuffer({"e": "kwh"})
+    waiting.add(1, 0, {"e": score(0.5, kwh=3, other=8.5)})
+    store.add_blocks(run, waiting.take())
     store.add_scores(run, 2, 0, {"e": score(None, reason="unknown")})
     store.add_scores(run, 0, 0, {"j": score(1.0, backend="judge", judge=spent, judge_values=[1, 0.5])})
     # Whether or not the key was known when they were written.
@@ -150,7 +154,7 @@ def test_cases_that_are_recorded_anew_lose_their_old_scores(store: RunStore) -> 
     store.add_lines([row(1, "second"), *rows[2:]])
     answers = [each.record.outcome.output for each in store.records(run)]  # type: ignore[union-attr]
     assert answers == ["first", "second", *["first"] * 68]
-    assert [(each.position, each.metric) for each in store.scores(run)] == [(0, "m"), (0, "n")]
+    assert [(place, list(scores)) for place, scores in store.scores(run)] == [((0, 0), ["m", "n"])]
 
 
 def test_reading_on_while_writing_sees_the_store_as_it_was(store: RunStore) -> None:
@@ -179,10 +183,10 @@ def test_scores_in_any_order_are_those_of_a_dictionary(
             rng.shuffle(places)
             places = places[: len(places) // 2]
         values = [rng.choice((None, 0.0, 1.0, rng.random())) for _ in places]
-        store.add_written_scores(
-            [row for place, value in zip(places, values, strict=True)
-             for row in written_scores(run, *place, {"m": score(value, reason=f"r{place[1]}")})]
-        )  # fmt: skip
+        waiting = ScoreBuffer()
+        for place, value in zip(places, values, strict=True):
+            waiting.add(*place, {"m": score(value, reason=f"r{place[1]}")})
+        store.add_blocks(run, waiting.take())
         held.update(zip(places, values, strict=True))
         again = set(rng.sample(sorted(held), min(2, len(held))))
         store.add_lines([(run, *place, f"q{place[0]}", 0, 0.0, b"{}") for place in again])
@@ -192,8 +196,8 @@ def test_scores_in_any_order_are_those_of_a_dictionary(
     assert {(row.position, row.repeat): row.value for row in rows} == held
     assert all(row.reason == (f"r{row.repeat}" if row.value is None else None) for row in rows)
     stored = list(store.scores(run))
-    assert {(each.position, each.repeat): each.score.value for each in stored} == held
-    assert all(each.score.result.detail == {"reason": f"r{each.repeat}"} for each in stored)
+    assert {place: scores["m"].value for place, scores in stored} == held
+    assert all(scores["m"].result.detail == {"reason": f"r{place[1]}"} for place, scores in stored)
     store.delete_run(run)
 
 
@@ -223,6 +227,103 @@ def test_a_run_is_summed_up_alike_whether_it_is_held_or_read_again(
         assert (list(read.records), read.n_repeats) == (list(held.records), n_repeats)
         for name, of_metric in held.metrics.items():
             assert (list(read.metrics[name]), len(read.metrics[name])) == (of_metric, len(of_metric))
+
+
+def with_tries_again(store: RunStore, places: list[tuple[int, int]]) -> str:
+    """A run of three cases, with these tries again that all fail."""
+    metrics = resolve_metrics(["exact_match"])
+    run = new_run(store, metrics=["exact_match"], metric_infos=infos_as_data(metrics))
+    for position, repeat in [(0, 0), (1, 0), (2, 0), *((at, FIRST_AGAIN + number) for at, number in places)]:
+        case = DatasetCase(f"q{position}", "?", expected_output="yes")
+        answer = "no" if is_again(repeat) or position == 1 else "yes"
+        made = Record(case, TraceLog(), Outcome(output=answer))
+        store.add_record(run, position, repeat, made, failed=is_again(repeat), elapsed_s=0.1)
+    score_run(store, run, metrics)
+    assert {row.repeat for row in store.metric_rows(run, "exact_match")} == {0}
+    score_run(store, run, metrics, tries_again=True)
+    return run
+
+
+@pytest.mark.parametrize("most_held", [0, 20_000])
+def test_tries_again_enter_no_figure_of_a_run(store: RunStore, most_held: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain, run = with_tries_again(store, []), with_tries_again(store, [(1, 0), (1, 1), (0, 0)])
+    monkeypatch.setattr(scored_run, "MOST_HELD", most_held)
+    without, read = run_from_store(store, plain), run_from_store(store, run)
+    assert (read.header.n_done, read.header.n_failed) == (3, 0)
+    assert store.size(run) == RunSize(n_cases=3, n_records=3, n_failed=0, n_repeats=1)
+    assert (read.n_cases, read.n_records, read.n_failed, read.n_repeats) == (3, 3, 0, 1)
+    assert read.summary() == without.summary()
+    assert list(read.records) == list(without.records)
+    assert list(read.metrics["exact_match"]) == list(without.metrics["exact_match"])
+    assert len(read.metrics["exact_match"]) == 3
+    again = [(0, FIRST_AGAIN), (1, FIRST_AGAIN), (1, FIRST_AGAIN + 1)]
+    assert [(row.position, row.repeat) for row in read.again_records] == again
+    assert [(row.position, row.repeat, row.value) for row in read.again_metrics["exact_match"]] == [
+        (*place, 0.0) for place in again
+    ]
+    assert (without.again_records, without.again_metrics) == ([], {})
+    # Whoever shows cases sees every try.
+    assert read.read_records is not None
+    assert len(list(read.read_records())) == len(store.finished(run)) == 6
+    assert len(read.to_rows()) == 6
+
+
+def test_tries_again_are_deleted_with_their_scores(store: RunStore) -> None:
+    run = with_tries_again(store, [(1, 0), (1, 1), (0, 0)])
+    store.delete_records(run, {(1, FIRST_AGAIN), (1, FIRST_AGAIN + 1)})
+    assert [(row.position, row.repeat) for row in store.record_rows(run, again=True)] == [(0, FIRST_AGAIN)]
+    assert [row.repeat for row in store.metric_rows(run, "exact_match")] == [0, FIRST_AGAIN, 0, 0]
+    assert erase_from(store, whom("case=q0")).n_records == 2
+    assert [(row.position, row.repeat) for row in store.record_rows(run)] == [(1, 0), (2, 0)]
+
+
+def test_tries_again_have_no_labels_of_the_answers_they_repeat(store: RunStore) -> None:
+    run = with_tries_again(store, [(1, 0)])
+    other = with_tries_again(store, [])
+    (labeled,) = store.case(other, "q1")
+    store.add_labels([StoredLabel(subject_of(labeled.record), "exact_match", "q1", 0.0, "ana", run_id=other)])
+    found = run_from_store(store, run)
+    assert [label.place for label in found.labels] == [(1, 0)]
+    assert set(found.frames["exact_match"]) == {(0, 0), (1, 0), (2, 0)}
+
+
+def decision(made_by: str = "run", verdict: str | None = "pass", **content: Any) -> StoredDecision:
+    text = msgspec.json.encode({"verdict": verdict, **content})
+    return StoredDecision(1.5, made_by, verdict, f"{verdict}: {made_by}", msgspec.Raw(text))
+
+
+def test_decisions_are_kept_in_order_and_the_newest_of_the_run_for_good(store: RunStore) -> None:
+    run, other = new_run(store), new_run(store, "other")
+    made = [decision("run", "fail", cases=["q1"] * 2_000), decision("rerun"), decision("gate", None)]
+    for each in made:
+        store.add_decision(run, each)
+    assert (store.decisions(run), store.n_decisions(run), store.n_decisions(other)) == (made, 3, 0)
+    assert store.own_decisions() == {run: ("pass", "pass: rerun")}
+    for number in range(30):
+        store.add_decision(run, decision("compare", "fail", number=number))
+    kept = store.decisions(run)
+    assert [each.made_by for each in kept] == ["rerun", *["compare"] * 20]
+    assert store.n_decisions(run) == 33
+    assert msgspec.json.decode(kept[-1].decision)["number"] == 29
+    assert store.own_decisions() == {run: ("pass", "pass: rerun")}
+    store.add_decision(other, decision("gate"))
+    store.delete_run(run)
+    assert (store.decisions(run), store.own_decisions()) == ([], {})
+    assert store.decisions(other) == [decision("gate")]
+    assert run_from_store(store, other).decisions == [decision("gate")]
+
+
+def test_decisions_that_quote_what_is_erased_go_with_it(store: RunStore) -> None:
+    runs = [new_run(store, name, history={"q0": 3}) for name in ("with", "compared", "without")]
+    for number, run in enumerate(runs):
+        store.add_record(run, 0, 0, record(f"q{number}"), failed=False, elapsed_s=0.0)
+    store.add_decision(runs[0], decision())
+    store.add_decision(runs[1], decision("compare", cases=["q0"]))
+    store.add_decision(runs[1], decision("gate", cases=["q01"]))
+    store.add_decision(runs[2], decision())
+    erase_from(store, whom("case=q0"))
+    assert [[each.made_by for each in store.decisions(run)] for run in runs] == [[], ["gate"], ["run"]]
+    assert [bool(run_from_store(store, run).history) for run in runs] == [False, True, True]
 
 
 def test_runs_are_found_by_id_beginning_name_and_last(store: RunStore) -> None:
@@ -324,9 +425,9 @@ def test_texts_of_any_kind_are_kept(store: RunStore) -> None:
     store.add_scores(run, 0, 0, {odd: score(None, reason=odd)})
     store.add_scores(run, 0, 0, {"nul": score(None, reason="a\0b", quoted="\0")})
     assert [each.record.outcome.output for each in store.case(run, odd)] == [odd]  # type: ignore[union-attr]
-    kept, nul = store.scores(run, case_id=odd)
-    assert (kept.metric, kept.score.result.detail) == (odd, {"reason": odd})
-    assert nul.score.result.detail == {"reason": "a\0b", "quoted": "\0"}
+    [(_, scores)] = store.scores(run, case_id=odd)
+    assert scores[odd].result.detail == {"reason": odd}
+    assert scores["nul"].result.detail == {"reason": "a\0b", "quoted": "\0"}
     assert [row.reason for row in store.metric_rows(run, odd)] == [odd]
 
 
@@ -348,7 +449,7 @@ from agentunit import DatasetCase, Outcome, Record, TraceLog
 from agentunit.core.results import MetricResult, Score
 from agentunit.store import open_store
 from agentunit.store.erasure import whom
-from agentunit.store.followed import FollowChanges, HourRow, StoredAlert
+from agentunit.addons.watch.followed_table import FollowChanges, HourRow, StoredAlert
 store = open_store(sys.argv[1])
 run, start, step, count = sys.argv[2], *map(int, sys.argv[3:])
 with store.recording(run + sys.argv[3]):
@@ -397,11 +498,11 @@ def test_a_part_of_a_run_is_read_without_the_rest(store: RunStore) -> None:
         lines = list(store.lines(run, places))
         assert [line[3] for line in lines] == [f"q{at}" for at, repeat in places if at < 300 and repeat == 0]
         assert lines[0][6] == encode_record(record(lines[0][3]))
-    near = [place for columns in store.score_columns(run, "n", within=(100, 101)) for place in columns.places()]
+    near = [place for block in store.blocks(run, "n", within=(100, 101)) for place in block.places()]
     assert {(100, 0), (101, 0)} <= set(near)
     assert len(near) < 300
-    [first, second] = store.scores_at(run, 150, 0)
-    assert (first.metric, second.metric, second.score.result.detail) == ("m", "n", {"n": 150})
+    scores = store.scores_at(run, 150, 0)
+    assert (list(scores), scores["n"].result.detail) == (["m", "n"], {"n": 150})
 
 
 def test_labels_stand_until_they_are_replaced_or_taken_back(store: RunStore, address: str) -> None:
@@ -447,25 +548,25 @@ def test_what_is_of_a_user_is_erased_with_its_scores_and_labels(store: RunStore)
         store.add_record(run.id, position, 0, record, failed=False, elapsed_s=0.1)
         store.add_scores(run.id, position, 0, {"m": score(1.0)})
         store.add_labels([StoredLabel(subject_of(record), "m", case.id, 1.0, "ana")])
-    erased = store.erase(whom("user=u-1"))
+    erased = erase_from(store, whom("user=u-1"))
     assert (erased.n_records, erased.n_runs, erased.n_labels) == (2, 1, 2)
     assert store.case_ids(run.id) == ["q1"]
     assert [row.position for row in store.metric_rows(run.id, "m")] == [1]
     assert [label.case_id for label in store.labels(withdrawn=True)] == ["q1"]
-    assert [(each.kind, each.n_records) for each in store.erasures()] == [("user", 2)]
-    assert "u-1" not in repr(store.erasures())
+    assert [(each.kind, each.n_records) for each in erasures_of(store)] == [("user", 2)]
+    assert "u-1" not in repr(erasures_of(store))
 
 
 def test_old_runs_are_erased_by_age(store: RunStore) -> None:
     old = store.create_run("old", agentunit_version="0.1", settings={}, created_at=1_000.0)
     new = store.create_run("new", agentunit_version="0.1", settings={})
     store.add_record(old.id, 0, 0, Record(DatasetCase("q", "Hi"), outcome="x"), failed=False, elapsed_s=0.1)
-    assert store.erase(whom("older=30d"))[1:] == ("older", 1, 1, 0)
+    assert erase_from(store, whom("older=30d"))[1:] == ("older", 1, 1, 0)
     assert [run.id for run in store.runs()] == [new.id]
 
 
 def test_a_masked_store_keeps_no_personal_data(store: RunStore) -> None:
-    store.keep_masked()
+    store.masking.turn_on()
     run = store.create_run("suite", agentunit_version="0.1", settings={})
     case = DatasetCase("q", "I am Mia Lindqvist, mia@example.org")
     store.add_record(run.id, 0, 0, Record(case, outcome="Hello Mia Lindqvist"), failed=False, elapsed_s=0.1)
@@ -476,7 +577,7 @@ def test_a_masked_store_keeps_no_personal_data(store: RunStore) -> None:
 
 
 def test_a_masked_store_masks_what_people_write_beside_records(store: RunStore) -> None:
-    store.keep_masked()
+    store.masking.turn_on()
     tags = {"owner": "mia.lindqvist@example.org", "model": "gpt-4o"}
     run = store.create_run("for mia.lindqvist@example.org", agentunit_version="0.1", settings={"tags": tags})
     store.update_run(run.id, {"tags": tags}, n_planned=1)
@@ -484,6 +585,10 @@ def test_a_masked_store_masks_what_people_write_beside_records(store: RunStore) 
     store.add_labels([StoredLabel(subject_of(record), "m", "q", 1.0, "ana", note="ask mia.lindqvist@example.org")])
     (label,) = store.labels()
     kept = store.find_run(run.id)
+    quoting = decision(why="asked mia.lindqvist@example.org")
+    store.add_decision(run.id, msgspec.structs.replace(quoting, headline="FAIL: mia.lindqvist@example.org"))
+    (decided,) = store.decisions(run.id)
+    assert "lindqvist" not in f"{decided.headline} {bytes(decided.decision).decode()}"
     assert "lindqvist" not in f"{kept.name} {kept.settings} {label.note}"
     assert kept.tags["model"] == "gpt-4o"
     assert kept.tags["owner"] == kept.name.removeprefix("for ") == label.note.removeprefix("ask ")
@@ -492,7 +597,7 @@ def test_a_masked_store_masks_what_people_write_beside_records(store: RunStore) 
 def test_a_run_that_is_read_into_a_masked_store_is_masked_with_its_scores_and_labels(
     store: RunStore, tmp_path: Path
 ) -> None:
-    store.keep_masked()
+    store.masking.turn_on()
     record = Record(DatasetCase("q", "I am mia@example.org"), outcome="Hello mia@example.org")
     with open_store(tmp_path / "plain.db") as plain:
         run = plain.create_run("suite", agentunit_version="0.1", settings={})
@@ -504,8 +609,8 @@ def test_a_run_that_is_read_into_a_masked_store_is_masked_with_its_scores_and_la
     import_run(store, tmp_path / "run.json")
     (case,) = store.case(run.id, "q")
     assert "mia@example.org" not in repr(case)
-    (kept,) = store.scores(run.id)
-    assert kept.score.result.detail["quote"] == str(case.record.outcome).removeprefix("Hello ")
+    [(_, scores)] = store.scores(run.id)
+    assert scores["m"].result.detail["quote"] == str(case.record.outcome).removeprefix("Hello ")
     assert [label.subject for label in labels_of_run(store, run.id)] == [subject_of(case.record)]
 
 
@@ -513,12 +618,12 @@ def test_a_store_with_plain_text_cannot_become_a_masked_one(store: RunStore) -> 
     run = store.create_run("suite", agentunit_version="0.1", settings={})
     store.add_record(run.id, 0, 0, Record(DatasetCase("q", "Hi"), outcome="x"), failed=False, elapsed_s=0.1)
     with pytest.raises(StoreError, match="holds runs with text as it was"):
-        store.keep_masked()
-    assert not store.keeps_masked
+        store.masking.turn_on()
+    assert not store.masking.is_on
 
 
 def test_what_is_followed_is_kept_together(store: RunStore) -> None:
-    followed = store.followed("follow-1")
+    followed = Followed(store.database, "follow-1")
     assert followed.begin("traces", 1_000.0) is None
     changes = FollowChanges(
         '{"n":1}',
@@ -531,28 +636,51 @@ def test_what_is_followed_is_kept_together(store: RunStore) -> None:
     )
     followed.keep(changes)
     followed.keep(FollowChanges('{"n":2}', files={"1:3": None}, seen=[5], day=11, hours=[HourRow("a", 101, 1, 0.5)]))
-    assert store.followed("follow-2").begin("other", 0.0) is None
-    again = store.followed("follow-1")
+    assert Followed(store.database, "follow-2").begin("other", 0.0) is None
+    again = Followed(store.database, "follow-1")
     assert again.begin("traces", 1_001.0) == '{"n":2}'
     assert (again.files(), again.series()) == (["{}"], {"a": "x"})
     assert again.seen([5, 6, (1 << 63) - 1]) == {5, (1 << 63) - 1}
     assert [(row.hour, row.n, row.total) for row in again.hours(0)] == [(100, 2, 1.5), (101, 2, 1.5)]
-    store.erase(whom("case=c1"))
+    erase_from(store, whom("case=c1"))
     assert again.alerts(undelivered=True)[0].alert == '{"cases":["(erased)","c2"]}'
     again.mark_delivered([1])
     assert again.alerts(undelivered=True) == []
     again.forget(seen_before_day=11, before_hour=101)
     assert again.seen([5, (1 << 63) - 1]) == set()
     assert [row.hour for row in again.hours(0)] == [101]
-    store.erase(whom("older=1h"))
+    erase_from(store, whom("older=1h"))
     assert (again.alerts(), again.hours(0)) == ([], [])
 
 
 def test_what_is_followed_is_kept_whole_or_not_at_all(store: RunStore) -> None:
-    followed = store.followed("follow-1")
+    followed = Followed(store.database, "follow-1")
     followed.begin("traces", 1_000.0)
     with suppress(RuntimeError), store.transaction():
         followed.keep(FollowChanges('{"n":1}', seen=[5], day=10))
         raise RuntimeError("killed")
-    assert store.followed("follow-1").begin("traces", 1_000.0) == ""
+    assert Followed(store.database, "follow-1").begin("traces", 1_000.0) == ""
     assert followed.seen([5]) == set()
+
+
+def test_what_a_judge_may_have_cost_a_run_outlives_a_killed_process(store: RunStore) -> None:
+    run, other = new_run(store), new_run(store)
+    ledger = spend_ledger(store, run, "0")
+    for call in ("a", "b", "c"):
+        ledger.set_aside(call, 1.0)
+    ledger.settle("a", 0.25)
+    ledger.settle("b", 0.0)
+    ledger.close()
+    # The process was killed while "c" was under way: it may have been billed.
+    again = spend_ledger(store, run, "0")
+    assert again.total_usd == 1.25
+    assert (again.with_call("c", 1.0), again.with_call("d", 1.0)) == (1.25, 2.25)
+    again.set_aside("c", 1.0)
+    again.settle("c", 0.5)
+    assert again.total_usd == 0.75
+    again.close()
+    for run_id, judge, total_usd in ((run, "0", 0.75), (run, "1", 0.0), (other, "0", 0.0)):
+        ledger = spend_ledger(store, run_id, judge)
+        assert ledger.total_usd == total_usd
+        ledger.close()
+    store.delete_run(run)

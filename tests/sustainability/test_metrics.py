@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from agentunit.backends import footprint
 from agentunit.core.results import MetricResult
 from agentunit.sustainability.carbon import grid_intensity_of, grid_table
+from agentunit.sustainability.energy import Footprint
 from agentunit.sustainability.metrics import CarbonMetric, EnergyMetric, ResourceUtilizationMetric
 
 CASE = {"id": "q1"}
@@ -36,7 +36,7 @@ def evaluated(metric: Any, metadata: dict[str, Any] | None = None, *events: dict
 @pytest.fixture
 def estimates(monkeypatch: pytest.MonkeyPatch) -> None:
     """A model that takes 1 to 3 Wh and 0.5 to 1.5 g a thousand tokens."""
-    known = footprint.Footprint((0.001, 0.003), (0.0005, 0.0015), (0.0001, 0.0001))
+    known = Footprint((0.001, 0.003), (0.0005, 0.0015), (0.0001, 0.0001))
     monkeypatch.setattr("agentunit.sustainability.energy.footprint_unready", lambda: None)
     monkeypatch.setattr("agentunit.sustainability.energy.footprint_method", lambda: "table 1")
     monkeypatch.setattr(

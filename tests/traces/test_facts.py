@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from spans_of import TRACE, oi, payloads, record_of
 
+from agentunit.addons.formats.exports.langfuse import read_langfuse_export
 from agentunit.traces.assembly.record import assemble
-from agentunit.traces.exports.langfuse import read_langfuse_export
 from agentunit.traces.formats_base import Source
 from agentunit.traces.spans import ReadingNotes, Span, SpanEvent
 from agentunit.traces.vocabularies import facts_of
-from agentunit.traces.vocabularies.facts import agent_in_name
+from agentunit.traces.vocabularies._facts import agent_in_name
 
 
 def test_every_vocabulary_of_a_span_contributes():

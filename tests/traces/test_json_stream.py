@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from agentunit.core.results import InputError
 from agentunit.traces.compressed import decompressed
 from agentunit.traces.formats_base import Source
-from agentunit.traces.json_files import buffer as json_buffer
 from agentunit.traces.json_files import cursor as json_cursor
 from agentunit.traces.json_files.cursor import DamagedJson, JsonCursor, UnfitValue
 from agentunit.traces.json_files.stream import RawValue, json_values
@@ -40,8 +39,8 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Reads so few bytes at a time that every value is cut by the end of a buffer."""
 
     def of(n_bytes: int) -> None:
-        monkeypatch.setattr(json_buffer, "LOOK_BYTES", 0)
-        monkeypatch.setattr(json_buffer, "CHUNK_BYTES", n_bytes)
+        monkeypatch.setattr(json_cursor, "LOOK_BYTES", 0)
+        monkeypatch.setattr(json_cursor, "CHUNK_BYTES", n_bytes)
 
     return of
 
@@ -219,7 +218,7 @@ def test_any_array_gives_its_elements_whatever_the_chunks(values: list[Any], sty
     n_bytes = data.draw(st.integers(1, len(document) + 1))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(json_buffer, "LOOK_BYTES", 0)
+        patch.setattr(json_cursor, "LOOK_BYTES", 0)
         assert cursor_values(document, n_bytes) == values
 
 
@@ -237,7 +236,7 @@ def test_elements_that_begin_alike_are_not_mixed_up(values: list[Any], style: in
     n_bytes = data.draw(st.integers(1, len(document) + 1))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(json_buffer, "LOOK_BYTES", 0)
+        patch.setattr(json_cursor, "LOOK_BYTES", 0)
         cursor = JsonCursor(source(document), n_bytes)
         assert [json.loads(each) for each in cursor.values() if isinstance(each, bytes)] == values
         assert cursor.value() == b"7"

@@ -22,7 +22,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 
 import agentunit
-from agentunit.adapters.callable import CallableAgent
+from agentunit.adapters._callable import CallableAgent
 from agentunit.core.case import DatasetCase
 from agentunit.core.trace import TraceLog
 from agentunit.installation import install_command
@@ -270,7 +270,7 @@ def run_python(code: str) -> subprocess.CompletedProcess[str]:
 def test_nothing_of_opentelemetry_is_imported_unless_used():
     done = run_python(
         """
-        import sys, agentunit, agentunit.adapters.callable
+        import sys, agentunit, agentunit.adapters._callable
         agentunit.capture_spans, agentunit.instrument
         assert not [name for name in sys.modules if name.startswith("opentelemetry")]
         sys.modules["opentelemetry"] = None

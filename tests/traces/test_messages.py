@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentunit.traces.vocabularies.messages import message_in, messages_in
+from agentunit.traces.vocabularies.span_messages import message_in, messages_in
 from agentunit.traces.vocabularies.values import Message, ToolRequest
 
 CALL = {"type": "tool_call", "id": "c1", "name": "search", "arguments": {"query": "cats"}}

@@ -10,15 +10,16 @@ from typing import Any
 
 import pytest
 
+from agentunit.addons.formats.exports import span_rows as rows
 from agentunit.core.codec import encode_record
 from agentunit.core.records import Record
 from agentunit.core.results import InputError
 from agentunit.datasets.readers import DatasetError, load_dataset
-from agentunit.traces.exports import rows
 from agentunit.traces.grouping import SpanGroups
 from agentunit.traces.reading import TraceFiles
 
 RECORDED = Path(__file__).parent / "recorded"
+CORPUS = Path(__file__).parents[1] / "corpus"
 FRAMEWORKS = Path(__file__).parents[1] / "frameworks" / "recorded"
 N_MUTATIONS = 6
 
@@ -132,6 +133,63 @@ def test_a_damaged_dataset_is_refused_in_one_way(tmp_path: Path, name: str, cont
     (tmp_path / name).write_bytes(content)
     with pytest.raises(DatasetError):
         load_dataset(tmp_path / name)
+
+
+SAMPLE = {
+    "id": 1, "epoch": 1, "input": "q", "target": "t", "scores": {}, "messages": [{"role": "user", "content": "q"}],
+}  # fmt: skip
+INSPECT = {"version": 2, "status": "success", "eval": {"task": "x"}}
+COUNTS = {"input_tokens": 3, "output_tokens": 5, "total_tokens": 8}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *({**INSPECT, "samples": [{**SAMPLE, "model_usage": {"m": {**COUNTS, name: {"n": 1}}}}]} for name in COUNTS),
+        [{**SPAN_JSON[0], "start_time": [10**400, 0]}, SPAN_JSON[1]],
+    ],
+)
+def test_an_odd_value_in_a_known_place_costs_nothing_else(tmp_path: Path, value: Any) -> None:
+    records, errors, _ = read(written(tmp_path, value))
+    assert (len(records), errors) == (1, [])
+
+
+@pytest.mark.parametrize(
+    ("file", "named", "odd"),
+    [
+        (RECORDED / "mlflow_3_trace.json", '"assessment_name": "expected_response"', '"assessment_name": ["x"]'),
+        (CORPUS / "langsmith" / "tree.json", '"total_cost": ', f'"total_cost": {10**400}, "was": '),
+        (CORPUS / "bedrock-agent" / "trace.jsonl", '"name": "order"', '"name": ["x"]'),
+    ],
+)
+def test_a_name_that_is_no_text_costs_no_record(tmp_path: Path, file: Path, named: str, odd: str) -> None:
+    text = file.read_text()
+    assert named in text
+    (tmp_path / file.name).write_text(text.replace(named, odd))
+    as_recorded, as_odd = read(file), read(tmp_path / file.name)
+    assert len(as_odd[0]) == len(as_recorded[0]) > 0
+    assert as_odd[1] == []
+
+
+def test_counts_of_inspect_that_are_objects_are_left_out_and_noted(tmp_path: Path) -> None:
+    usage = {"m": {**COUNTS, "input_tokens": {"cached": 1}}}
+    (record,), _, files = read(written(tmp_path, {**INSPECT, "samples": [{**SAMPLE, "model_usage": usage}]}))
+    assert record.trace.metadata["usage"] == {"completion_tokens": 5, "total_tokens": 8}
+    assert "a token count is not a whole number of 0 or more; it was left out" in files.notes.problems
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('{"raw_logging_results": {"t1": {"messages": [NaN]}}}', "not valid JSON: JSON is malformed"),
+        ('{"messages_display": "no roles here"}', "no conversation: a row needs a list of messages"),
+    ],
+)
+def test_an_item_that_is_broken_says_what_is_wrong_in_words(tmp_path: Path, text: str, reason: str) -> None:
+    (tmp_path / "rows.jsonl").write_text(f"{text}\n{text}\n")
+    _, errors, _ = read(tmp_path / "rows.jsonl")
+    assert [each.line for each in errors] == [1, 2]
+    assert all(each.reason.startswith(reason) for each in errors)
 
 
 # Every reader, with values in places where no exporter puts them.

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from agentunit.core.results import InputError
 from agentunit.traces.formats_base import Opening, Source
-from agentunit.traces.json_files import buffer as json_buffer
+from agentunit.traces.json_files import cursor as json_cursor
 from agentunit.traces.otlp import json_requests as otlp_json
-from agentunit.traces.otlp import values as otlp_values
+from agentunit.traces.otlp import otlp_values as otlp_values
 from agentunit.traces.otlp.json_requests import OTLP_JSON
 from agentunit.traces.spans import LogEvent, PackedSpan, ReadingNotes, Span, SpanEvent
 
@@ -409,8 +409,8 @@ def n_by_the_standard_library(data: bytes) -> int:
 
 @pytest.mark.parametrize("n_bytes", [1, 7, 64])
 def test_small_buffers_change_nothing(n_bytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(json_buffer, "LOOK_BYTES", 0)
-    monkeypatch.setattr(json_buffer, "CHUNK_BYTES", n_bytes)
+    monkeypatch.setattr(json_cursor, "LOOK_BYTES", 0)
+    monkeypatch.setattr(json_cursor, "CHUNK_BYTES", n_bytes)
     lines = b"\n".join([json.dumps(REQUEST).encode()] * 3)
 
     assert unpacked(lines) == ([EXPECTED] * 3, [], {})

@@ -13,9 +13,9 @@ import pytest
 import zstandard
 from spans_of import TRACE, oi, otlp
 
+from agentunit.addons.review.labeling.label_files import LabelsError, read_label_file
 from agentunit.core.records import Record
 from agentunit.core.results import InputError
-from agentunit.datasets.labels import LabelsError, read_label_file
 from agentunit.datasets.readers import DatasetError, load_dataset
 from agentunit.traces import limits
 from agentunit.traces.reading import TraceFiles

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agentunit.addons.formats.exports.span_rows import SPAN_ROW_FORMATS, read_span_rows
 from agentunit.core.results import InputError
-from agentunit.traces.exports.rows import SPAN_ROW_FORMATS, read_span_rows
 from agentunit.traces.formats_base import Opening, Source
 from agentunit.traces.spans import (
     LONGEST_ATTRIBUTE,

@@ -16,7 +16,7 @@ from tokenizers import Tokenizer
 from transformers import CLIPConfig, CLIPModel
 
 import training.tiny_clip
-from agentunit.backends.clip.export import export_onnx
+from agentunit.addons.media.clip.onnx_export import export_onnx
 from training.tiny_clip.scenes import SIDE, Scene, caption, labels, random_scene, render
 from training.tiny_clip.tokens import END, START, save_tokeniser, train_tokeniser
 

@@ -23,8 +23,14 @@ export function score(value: number | null | undefined, digits = 3): string {
   return value.toFixed(digits);
 }
 
+/** A share in percent; no rounding says all or none where that is not so: "> 99.9 %", "< 0.1 %". */
 export function percent(value: number | null | undefined, digits = 1): string {
-  return value === null || value === undefined ? "–" : `${(100 * value).toFixed(digits)} %`;
+  if (value === null || value === undefined) return "–";
+  const shown = (100 * value).toFixed(digits);
+  const least = 10 ** -digits;
+  if (value < 1 && Number(shown) === 100) return `> ${(100 - least).toFixed(digits)} %`;
+  if (value > 0 && Number(shown) === 0) return `< ${least.toFixed(digits)} %`;
+  return `${shown} %`;
 }
 
 /** Dollars with as many decimals as they need: $0.0042, $12.30. */

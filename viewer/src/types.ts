@@ -15,7 +15,7 @@ export type Direction = "higher" | "lower" | "none";
 export type ScoreStatus = "ok" | "informational" | "not_applicable" | "error";
 
 /** What became of one record: "pass", "fail", "error" (the agent failed), "aside" (known failure, or the simulated user
- * failed), null where no gate and no pass/fail metric says. */
+ * failed), null where it has no check. A gate on a mean speaks of the run, never of a record. */
 export type CaseVerdict = "pass" | "fail" | "error" | "aside" | null;
 
 // ---------------------------------------------------------------- the whole
@@ -67,6 +67,8 @@ export interface RunLine {
   live: boolean;
   n_planned: number | null;
   n_done: number;
+  /** How many cases and repeats, as "60 cases × 3 repeats"; empty where that is not known. */
+  size: string;
   n_failed: number;
   tags: Record<string, string>;
   commit: string | null;
@@ -76,6 +78,8 @@ export interface RunLine {
   pending: boolean;
   verdict: Verdict | null;
   headline: string;
+  /** No decision was kept with the run: it was decided for this page. */
+  decided_now: boolean;
   /** The few metrics a list shows. */
   metrics: KeyMetric[];
   cost_usd: number | null;
@@ -159,10 +163,31 @@ export interface RunPage {
 export interface Decision {
   verdict: Verdict | null;
   headline: string;
-  reasons: { kind: string; subject: string; text: string; cases: string[]; metric: string | null; exit_code: number }[];
+  /** What statistics add to the headline. */
+  line: string;
+  /** How many cases are fine, wrong, flaky or doubtful, where the headline does not say so. */
+  counts: string;
+  /** No decision was kept with the run: it was decided for this page. */
+  decided_now: boolean;
+  /** What the headline leaves out, but for cases and gates, which are listed with why. */
+  reasons: { kind: string; text: string; cases: string[] }[];
+  /** The cases that are not fine, by what they are called. n: how many, null where only the first are kept. */
+  groups: { word: string; n: number | null; cases: CaseFinding[] }[];
+  /** What other commands decided about the run later, the newest first. */
+  beside: { made_by: string; made_at: number; against: string; verdict: Verdict | null; headline: string }[];
   exit_code: number;
   n_errors: number;
   max_errors: number;
+}
+
+/** A case that is not fine. */
+export interface CaseFinding {
+  /** "broken", "newly failing", "newly flaky", "lost", "still failing", "wrong", "flaky", "doubtful". */
+  word: string;
+  case_id: string;
+  /** How often its check failed, now and before. */
+  tries: string;
+  why: string;
 }
 
 export interface GateLine {
@@ -209,7 +234,7 @@ export interface MetricCard {
   maximum: number | null;
   total: number | null;
   share_from_half: number | null;
-  /** Of degrees: the share of cases on the bad side of their threshold, and the lowest and highest of these. */
+  /** Of degrees: the share of scores on the bad side of their threshold, and the lowest and highest of these. */
   share_low: number | null;
   cut: [number, number] | null;
   pass_all: number | null;
@@ -275,6 +300,8 @@ export interface FailureGroup {
   place: string | null;
   line: string | null;
   n_records: number;
+  n_cases: number;
+  /** The first of them. */
   cases: string[];
 }
 
@@ -377,6 +404,8 @@ export interface CaseColumns {
   answer: string[];
   /** One letter a record: p pass, f fail, e error, a aside, "-" not known. */
   verdict: string;
+  /** What each record's case is called ("fine", or a word of CaseFinding); empty where that was not kept with the run. */
+  state: string[];
   failed: number[]; // 0 or 1
   elapsed_s: (number | null)[];
   /** By column, in the order of RunPage.columns. */
@@ -403,8 +432,14 @@ export interface CaseDetail {
   position: number;
   repeat: number; // from 0
   n_repeats: number;
-  /** Keys of all repeats of the case. */
+  /** Keys of all planned repeats of the case. */
   repeats: CaseKey[];
+  /** Keys of its tries again, which confirm failing checks and are counted nowhere. */
+  again: CaseKey[];
+  /** What was decided about the case when the run was made; null where it is fine. */
+  finding: CaseFinding | null;
+  /** Its checks in all of its tries, those that fail first; none of a single try that passes. */
+  checks: CaseCheck[];
   verdict: CaseVerdict;
   failed: boolean;
   elapsed_s: number | null;
@@ -443,6 +478,23 @@ export interface CaseDetail {
   media: Media[];
   /** Digest of the case and its answer: what a label is about. */
   subject: string;
+}
+
+/** One check of a case. */
+export interface CaseCheck {
+  check: string;
+  tries: CheckTry[];
+}
+
+export interface CheckTry {
+  /** null: it has no page (tries again of a bundle). */
+  key: CaseKey | null;
+  /** From 1, of those that were planned and of those that were made again. */
+  number: number;
+  again: boolean;
+  passed: boolean;
+  /** Why it failed, in one sentence. */
+  why: string;
 }
 
 /** A stretch of the answer. start and end count UTF-16 units of CaseDetail.answer. */
@@ -559,7 +611,7 @@ export interface ScoreDetail {
   direction: Direction;
   reason: string | null;
   elapsed_s: number;
-  /** Verdict of this score alone by gates or by pass/fail; null where nothing says. */
+  /** Whether the check passes; null where the score is none. */
   passed: boolean | null;
   /** On which side of the threshold that it names itself the value is, in words. */
   held: string | null;
@@ -611,15 +663,17 @@ export interface ComparePage {
   candidate: RunLine;
   /** Being worked out: ask again. */
   pending: boolean;
-  /** What the comparison shows, in one sentence. */
-  sentence: string;
   verdict: Verdict | null;
+  /** What was decided, in one sentence. */
   headline: string;
+  /** What statistics add to it. */
+  line: string;
   note: string | null;
   n_paired: number;
   n_only_baseline: number;
   n_only_candidate: number;
-  /** How many cases of each kind: "newly failing", "worse", "fixed", "better", "other answer", "unchanged". */
+  /** How many cases of each kind: "broken", "newly flaky", "newly failing", "lost", "still failing", "flaky", "fixed", "worse",
+   * "better", "changed", "other answer", "unchanged". */
   n_by_kind: Record<string, number>;
   /** Which metrics count, and why these; empty where all that are shown do. */
   tested: string;
@@ -638,7 +692,7 @@ export interface MetricDifference {
   backend: string | null;
   unit: string;
   direction: Direction;
-  verdict: string; // "regression" | "no worse" | "better" | "no change" | "cannot tell" | "not compared" | "shown only"
+  verdict: string; // "regression" | "no worse" | "no loss shown" | "better" | "no change" | "cannot tell" | "not compared" | "shown only"
   /** What the data can tell. */
   reason: string;
   gated: boolean;
@@ -660,6 +714,10 @@ export interface MetricDifference {
 export interface CaseDifference {
   case_id: string;
   kind: string;
+  /** How often the check that it is listed for failed, now and before; empty where that is not what changed. */
+  tries: string;
+  /** Why that check fails now. */
+  why: string;
   /** null where a run has no such record any more. */
   baseline_key: CaseKey | null;
   candidate_key: CaseKey | null;
@@ -771,6 +829,8 @@ export interface CatalogEntry {
   informational: string[];
   parameters: Record<string, unknown>;
   version: string;
+  /** Whether a value of 1.0 is a pass, and any other a fail. */
+  check: boolean;
 }
 
 // ---------------------------------------------------------------- live

@@ -10,6 +10,10 @@ const columns: Column[] = [{
 }];
 
 function table(n_cases: number, n_repeats: number): Promise<CaseTable> {
+  return CaseTable.of(parts(n_cases, n_repeats), columns);
+}
+
+function parts(n_cases: number, n_repeats: number): [CaseColumns] {
   const records = Array.from({ length: n_cases * n_repeats }, (_, at) => ({ position: Math.floor(at / n_repeats), repeat: at % n_repeats }));
   // A value that is unknown for every seventh case, and otherwise a shuffle of the cases.
   const value = (position: number) => (position % 7 === 3 ? null : ((position * 7919) % n_cases) / n_cases);
@@ -21,6 +25,7 @@ function table(n_cases: number, n_repeats: number): Promise<CaseTable> {
     query: records.map(({ position }) => `Question ${position}`),
     answer: records.map(({ repeat }) => `Answer ${repeat}`),
     verdict: records.map(({ position, repeat }) => (position % 2 === 0 || repeat === 0 ? "p" : "f")).join(""),
+    state: records.map(({ position }) => (position % 2 === 0 ? "fine" : "flaky")),
     failed: records.map(() => 0),
     elapsed_s: records.map(({ position }) => position),
     values: [records.map(({ position }) => value(position))],
@@ -28,7 +33,7 @@ function table(n_cases: number, n_repeats: number): Promise<CaseTable> {
     cuts: [records.map(({ repeat }) => (repeat === 0 ? 0.3 : null))],
     n_labels: records.map(() => 0),
   };
-  return CaseTable.of([part], columns);
+  return [part];
 }
 
 for (const desc of [false, true]) {
@@ -66,6 +71,14 @@ test("search and filter narrow the rows, a page is cut out of them", async () =>
   const page = await (await table(100, 1)).page({ offset: 1, limit: 2, search: "QUESTION 9", filter: "time >= 90", sort: "case", desc: true });
   assert.equal(page.total, 10);
   assert.deepEqual(page.rows.map((row) => row.case_id), ["case-98", "case-97"]);
+});
+
+test("cases are found by what they are called, folded or not, unless that was not kept", async () => {
+  const made = await table(4, 3);
+  assert.equal((await made.page({ offset: 0, limit: 9, filter: "state == flaky" })).total, 6);
+  assert.deepEqual((await made.page({ offset: 0, limit: 9, filter: "state == fine", fold: true })).rows.map((row) => row.case_id), ["case-0", "case-2"]);
+  const [part] = parts(2, 1);
+  await assert.rejects((await CaseTable.of([{ ...part, state: [] }], columns)).page({ offset: 0, limit: 9, filter: "state == flaky" }), /not kept/);
 });
 
 test("a record is found by its key", async () => {

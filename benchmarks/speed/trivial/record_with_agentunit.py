@@ -15,9 +15,9 @@ from typing import Any
 from stopwatch import Recording, time_recording
 
 import agentunit
-from agentunit.engine.rescoring import score_run
-from agentunit.engine.runner import plan_run, record
-from agentunit.engine.scored_run import run_from_store
+from agentunit.engine.recording.runner import plan_run, record
+from agentunit.engine.scoring.rescoring import score_run
+from agentunit.engine.scoring.scored_run import run_from_store
 from agentunit.store.sqlite import Store
 
 

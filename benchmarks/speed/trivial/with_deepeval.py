@@ -32,21 +32,22 @@ class Always(BaseMetric):
         return "Always"
 
 
+def evaluate_quietly(cases: list[LLMTestCase]) -> tuple[int, float]:
+    """How many cases were scored, and their mean."""
+    result = evaluate(
+        cases,
+        metrics=[Always()],
+        async_config=AsyncConfig(run_async=False),
+        display_config=DisplayConfig(show_indicator=False, print_results=False, inspect_after_run=False),
+        cache_config=CacheConfig(write_cache=False),
+    )
+    scores = [metric.score for test in result.test_results for metric in test.metrics_data]
+    return len(scores), sum(scores) / len(scores)
+
+
 def prepare(n_cases: int) -> Scoring:
     cases = [LLMTestCase(input=f"question {n}", actual_output=f"answer {n}") for n in range(n_cases)]
-
-    def score_all() -> tuple[int, float]:
-        result = evaluate(
-            cases,
-            metrics=[Always()],
-            async_config=AsyncConfig(run_async=False),
-            display_config=DisplayConfig(show_indicator=False, print_results=False, inspect_after_run=False),
-            cache_config=CacheConfig(write_cache=False),
-        )
-        scores = [metric.score for test in result.test_results for metric in test.metrics_data]
-        return len(scores), sum(scores) / len(scores)
-
-    return score_all
+    return lambda: evaluate_quietly(cases)
 
 
 if __name__ == "__main__":

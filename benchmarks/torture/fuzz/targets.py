@@ -106,7 +106,7 @@ def _seen(read: Any) -> str:
 
 
 def _read_request(data: bytes) -> str:
-    from agentunit.traces.collector.request import decode_request, protobuf_installed
+    from agentunit.addons.watch.collector.request import decode_request, protobuf_installed
 
     kinds = ["application/json", *(["application/x-protobuf"] if protobuf_installed() else [])]
     kind = kinds[len(data) % len(kinds)]
@@ -168,7 +168,7 @@ _LEFT_OUT = {
 
 
 def _score(data: bytes) -> str:
-    from agentunit.engine.scoring import score
+    from agentunit.engine.scoring.records import score
 
     try:
         record = decode_record(data)
@@ -195,7 +195,7 @@ _GATE_WORDS = _listed(
 
 
 def _gate(data: bytes) -> str:
-    from agentunit.engine.gate_expressions import GateError, parse_gate
+    from agentunit.engine.deciding.gate_expressions import GateError, parse_gate
 
     try:
         gate = parse_gate(_text(data))
@@ -207,7 +207,7 @@ def _gate(data: bytes) -> str:
 
 
 def _filter(data: bytes) -> str:
-    from agentunit.viewer.filters import FilterError, parse_filter
+    from agentunit.addons.viewer.filters import FilterError, parse_filter
 
     try:
         parse_filter(_text(data), ["exact_match", "cost"])
@@ -278,6 +278,9 @@ def _dataset_seeds() -> list[bytes]:
         b'[{"id": 1, "question": "q", "answer": "a"}]',
         b"id\tquery\na\tb\n",
         b"cases: &x\n  - id: a\n    query: b\n  - *x\n",
+        # As YAML, by their length: levels that end a parser which follows them.
+        b"[" * 25_002,
+        b"- " * 12_501,
     ]
 
 
@@ -297,7 +300,7 @@ def _foreign_seeds() -> list[bytes]:
 
 
 def _read_foreign(data: bytes) -> str:
-    from agentunit.datasets.foreign import read_foreign
+    from agentunit.addons.imports.foreign_tests import read_foreign
     from agentunit.datasets.rows import DatasetError
 
     suffix = (".json", ".jsonl", ".csv", ".yaml")[len(data) % 4]
@@ -317,7 +320,7 @@ def _label_seeds() -> list[bytes]:
 
 
 def _read_labels(data: bytes) -> str:
-    from agentunit.datasets.labels import LabelsError, orient_labels, read_label_file
+    from agentunit.addons.review.labeling.label_files import LabelsError, orient_labels, read_label_file
 
     suffix = (".csv", ".jsonl")[len(data) % 2]
     try:
@@ -329,7 +332,7 @@ def _read_labels(data: bytes) -> str:
 
 @cache
 def _portable_seed() -> bytes:
-    from agentunit.engine.rescoring import score_run
+    from agentunit.engine.scoring.rescoring import score_run
     from agentunit.store.portable import export_run
     from agentunit.store.sqlite import Store
     from benchmarks.torture.made_up import add_run
@@ -365,7 +368,8 @@ _REPLIES = [
 
 
 def _read_reply(data: bytes) -> str:
-    from agentunit.backends.judge.replies import UnreadableReply, own_object
+    from agentunit.addons.judge.replies import own_object
+    from agentunit.backends.asking import UnreadableReply
 
     try:
         return f"{sorted(map(str, own_object(_text(data), 'm1')))[:3]}"

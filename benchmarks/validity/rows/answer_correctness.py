@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from agentunit.addons.review.labeling.label_files import Label
+from agentunit.addons.review.labeling.scorer_agreement import ScoredRow
 from agentunit.core.case import DatasetCase
 from agentunit.core.records import Record
-from agentunit.datasets.labels import Label
-from agentunit.engine.validity import ScoredRow
 from agentunit.metrics.builtin import AnswerCorrectnessMetric
 from benchmarks.validity.baselines import ALWAYS_GOOD, CONTAINMENT, EXACT_MATCH, TOKEN_F1
 from benchmarks.validity.data import LabelledData

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from agentunit.addons.review.labeling.agreement import bootstrap_statistic_interval
+from agentunit.addons.review.labeling.scorer_agreement import verdict_of
 from agentunit.core.case import DatasetCase
 from agentunit.core.records import Record
-from agentunit.engine.scoring import score
-from agentunit.engine.validity import verdict_of
-from agentunit.formulas.agreement import bootstrap_statistic_interval
+from agentunit.engine.scoring.records import score
 from agentunit.multimodal.metrics import AudioTranscriptionMetric
 from benchmarks.validity.data import LabelledData
 from benchmarks.validity.family import Family

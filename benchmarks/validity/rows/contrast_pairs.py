@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from agentunit.addons.review.labeling.agreement import bootstrap_statistic_interval
+from agentunit.addons.review.labeling.label_files import Label
+from agentunit.addons.review.labeling.scorer_agreement import ScoredRow
 from agentunit.core.case import DatasetCase
 from agentunit.core.records import Record
-from agentunit.datasets.labels import Label
-from agentunit.engine.validity import ScoredRow
-from agentunit.formulas.agreement import bootstrap_statistic_interval
 from agentunit.metrics.builtin import FaithfulnessMetric
 from benchmarks.validity.baselines import ANSWER_WORDS_IN_CONTEXT
 from benchmarks.validity.contrast.generate import KINDS, ContrastPair, contrast_pairs

@@ -7,11 +7,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from agentunit.addons.review.labeling.label_files import Label
 from agentunit.core.case import DatasetCase
-from agentunit.core.outcome import outcome_text
-from agentunit.core.records import Record
+from agentunit.core.records import Record, outcome_text
 from agentunit.core.trace import TraceEvent, TraceLog
-from agentunit.datasets.labels import Label
 from agentunit.formulas.text import words
 from agentunit.privacy.metrics import DataMinimizationMetric
 from benchmarks.validity.baselines import Baseline, content_words, share_found

@@ -7,10 +7,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from agentunit.addons.review.labeling.label_files import Label
+from agentunit.addons.review.labeling.scorer_agreement import ScoredRow
 from agentunit.core.case import DatasetCase
 from agentunit.core.records import Record
-from agentunit.datasets.labels import Label
-from agentunit.engine.validity import ScoredRow
 from agentunit.metrics.builtin import FaithfulnessMetric, HallucinationRateMetric
 from benchmarks.validity.at_threshold import BALANCED_ACCURACY
 from benchmarks.validity.baselines import ALWAYS_BAD, ANSWER_BIGRAMS_IN_CONTEXT, ANSWER_WORDS_IN_CONTEXT

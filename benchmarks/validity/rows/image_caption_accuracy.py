@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from agentunit.backends.sentences import SHIPPED_MODEL, sentences_unready, text_similarity
+from agentunit.addons.review.labeling.label_files import Label
+from agentunit.backends.sentence_encoders import SHIPPED_MODEL, sentences_unready, text_similarity
 from agentunit.core.case import DatasetCase
-from agentunit.core.outcome import outcome_text
-from agentunit.core.records import Record
-from agentunit.datasets.labels import Label
+from agentunit.core.records import Record, outcome_text
 from agentunit.metrics.inputs import acceptable_answers
 from agentunit.multimodal.metrics import ImageCaptionAccuracyMetric
 from benchmarks.validity.baselines import Baseline

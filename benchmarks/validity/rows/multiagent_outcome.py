@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from agentunit.datasets.labels import Label
+from agentunit.addons.review.labeling.label_files import Label
 from agentunit.metrics.registry import resolve_metrics
-from agentunit.multiagent.steps import steps_of
+from agentunit.multiagent.derivation import steps_of
 from benchmarks.validity.baselines import Baseline
 from benchmarks.validity.data import LabelledData
 from benchmarks.validity.family import Family

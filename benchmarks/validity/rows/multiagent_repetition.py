@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from agentunit.addons.review.labeling.label_files import Label
 from agentunit.core.records import Record
-from agentunit.datasets.labels import Label
 from agentunit.multiagent import StepRepetitionMetric
-from agentunit.multiagent.steps import steps_of
+from agentunit.multiagent.derivation import steps_of
 from benchmarks.validity.baselines import Baseline
 from benchmarks.validity.data import LabelledData
 from benchmarks.validity.family import Family

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 
+from agentunit.addons.review.labeling.agreement import bootstrap_statistic_interval
 from agentunit.core.records import Record
 from agentunit.core.trace import TraceEvent, TraceLog
-from agentunit.formulas.agreement import bootstrap_statistic_interval
 from agentunit.formulas.statistics import wilson_interval
 from agentunit.multiagent import derived
 from agentunit.multiagent.derivation import receivers_of, sender_of

@@ -9,11 +9,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from agentunit.backends.prices import INSTALL_HINT, prices_installed
+from agentunit.addons.review.labeling.agreement import bootstrap_statistic_interval
 from agentunit.core.records import Record
-from agentunit.engine.scoring import score
-from agentunit.formulas.agreement import bootstrap_statistic_interval
+from agentunit.engine.scoring.records import score
 from agentunit.formulas.statistics import wilson_interval
+from agentunit.metrics.usage import INSTALL_HINT, prices_installed
 from benchmarks.validity.data import LabelledData
 from benchmarks.validity.family import Family
 from benchmarks.validity.measure import Figure, Scorer, tidy

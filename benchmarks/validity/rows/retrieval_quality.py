@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from agentunit.addons.review.labeling.label_files import Label
+from agentunit.addons.review.labeling.scorer_agreement import score_labeled
 from agentunit.core.case import DatasetCase
 from agentunit.core.records import Record
 from agentunit.core.trace import TraceLog
-from agentunit.datasets.labels import Label
-from agentunit.engine.validity import score_labeled
 from agentunit.metrics.builtin import RetrievalQualityMetric
 from benchmarks.validity.baselines import ANSWER_WORDS_IN_CONTEXT, QUESTION_WORDS_IN_CONTEXT
 from benchmarks.validity.data import LabelledData

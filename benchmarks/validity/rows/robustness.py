@@ -7,10 +7,9 @@ from itertools import cycle
 
 from msgspec.structs import replace
 
-from agentunit.core.outcome import outcome_text
-from agentunit.core.records import Record
-from agentunit.datasets.labels import Label
-from agentunit.engine.validity import ScoredRow
+from agentunit.addons.review.labeling.label_files import Label
+from agentunit.addons.review.labeling.scorer_agreement import ScoredRow
+from agentunit.core.records import Record, outcome_text
 from agentunit.metrics.builtin import FaithfulnessMetric
 from benchmarks.validity.contrast.generate import contrast_pairs
 from benchmarks.validity.data import LabelledData

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agentunit.datasets.labels import Label
+from agentunit.addons.review.labeling.label_files import Label
 from agentunit.metrics.registry import resolve_metrics
 from benchmarks.validity.at_threshold import agreement_figure
 from benchmarks.validity.baselines import ALWAYS_GOOD, Baseline

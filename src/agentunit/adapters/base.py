@@ -22,8 +22,7 @@ import msgspec
 from agentunit.adapters.failures import describe_error
 from agentunit.core.case import DatasetCase
 from agentunit.core.codec import RecordError, as_outcome, as_trace, decode_record, encode_record
-from agentunit.core.outcome import Outcome
-from agentunit.core.records import Record
+from agentunit.core.records import Outcome, Record
 from agentunit.core.results import encode_json
 from agentunit.core.trace import TraceLog
 
@@ -93,7 +92,7 @@ def as_agent(agent: object, *, workers: int = 4, isolation: Isolation = "auto") 
     if inspect.isclass(agent):
         raise TypeError(f"as_agent: agent must be an instance, not a class; received the class {agent.__name__}")
     if callable(agent):
-        from agentunit.adapters.callable import CallableAgent
+        from agentunit.adapters._callable import CallableAgent
 
         return CallableAgent(agent, workers=workers, isolation=isolation)
     raise TypeError(f"as_agent: agent must be {_ACCEPTED}; received {type(agent).__name__}")
@@ -141,7 +140,7 @@ def _may_be_forked(agent: Any, workers: int) -> bool:
 
 def _imported(module: str, path: str) -> Any:
     try:
-        target: Any = _module(module)
+        target: Any = agent_module(module)
     except ImportError as error:
         raise ImportError(f"as_agent: agent '{module}:{path}' cannot be imported: {error}") from error
     for part in path.split("."):
@@ -153,7 +152,8 @@ def _imported(module: str, path: str) -> Any:
     return target
 
 
-def _module(name: str) -> Any:
+def agent_module(name: str) -> Any:
+    """The module that a named agent is in, imported if it is not yet: also from the current folder."""
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:

@@ -10,7 +10,9 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterat
 from contextlib import aclosing
 from typing import Any
 
-from agentunit.adapters.call import Call
+from msgspec.structs import astuple
+
+from agentunit.adapters._call import AgentCall
 from agentunit.core.case import AskedCase, DatasetCase
 from agentunit.core.trace import TraceLog
 
@@ -30,7 +32,9 @@ _REST = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 class BoundFunction:
     """A callable together with what each of its parameters gets."""
 
-    __slots__ = ("chosen", "function", "is_async", "name", "named", "positional", "settable", "takes_all")
+    __slots__ = (
+        *("chosen", "function", "is_async", "name", "named", "positional", "settable", "takes_all", "takes_messages"),
+    )
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
@@ -46,13 +50,17 @@ class BoundFunction:
         # Whether it is ``function(**everything)``.
         self.takes_all = False
         self._plan()
+        # Whether it is given what was said before.
+        sources = {source for source, _ in self.positional} | {source for _, source, _ in self.named}
+        self.takes_messages = self.takes_all or not sources.isdisjoint(_OF_CONVERSATIONS)
 
     def __call__(self, case: DatasetCase, trace: TraceLog, seed: int | None) -> Any:
         """Call the function on a case."""
         others: dict[str, Any] = {"case": case, "trace": trace, "seed": seed}
         is_conversation = isinstance(case, AskedCase)
-        said = case.messages if isinstance(case, AskedCase) else [{"role": "user", "content": case.query}]
-        others |= {"messages": [dict(each) for each in said], "history": [dict(each) for each in said[:-1]]}
+        if self.takes_messages:
+            said = case.messages if isinstance(case, AskedCase) else [{"role": "user", "content": case.query}]
+            others |= {"messages": [dict(each) for each in said], "history": [dict(each) for each in said[:-1]]}
 
         def value(source: str, default: Any) -> Any:
             if source == "history" and not is_conversation and default is not None:
@@ -165,7 +173,8 @@ def function_name(function: Any) -> str:
 def copied_case(case: DatasetCase) -> DatasetCase:
     """A case that an agent may change without changing the dataset. Objects that are no plain data are shared."""
     copied = DatasetCase if not isinstance(case, AskedCase) else AskedCase
-    return copied(*(_copied(getattr(case, name)) for name in copied.__struct_fields__))
+    values = astuple(case)[: len(copied.__struct_fields__)]
+    return copied(*[_copied(value) if isinstance(value, (dict, list)) else value for value in values])
 
 
 def _copied(value: Any) -> Any:
@@ -180,7 +189,7 @@ def perform(
     function: BoundFunction,
     case: DatasetCase,
     seed: int | None,
-    call: Call,
+    call: AgentCall,
     run_async: Callable[[Coroutine[Any, Any, None]], None] = asyncio.run,
 ) -> None:
     """Ask the agent and wait for all of its answer; what is asynchronous in it is run by ``run_async``."""
@@ -206,7 +215,7 @@ def perform(
         call.end_spans()
 
 
-async def finish_async(returned: Any, call: Call) -> None:
+async def finish_async(returned: Any, call: AgentCall) -> None:
     """Wait for what an asynchronous agent gave: pieces, or one answer."""
     if isinstance(returned, AsyncIterator):
         async with aclosing(_as_generator(returned)) as pieces:
@@ -223,7 +232,7 @@ async def finish_async(returned: Any, call: Call) -> None:
         call.finish(answer)
 
 
-def _collect(pieces: Iterator[Any], call: Call) -> None:
+def _collect(pieces: Iterator[Any], call: AgentCall) -> None:
     try:
         while True:
             try:

@@ -13,10 +13,10 @@ from codecs import getincrementaldecoder
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from agentunit.adapters._call import MAX_ANSWER_BYTES, AgentCall, WrongType, request_json, take_reply
+from agentunit.adapters._prints import BoundedText
 from agentunit.adapters.base import AgentResult, FailureKind
-from agentunit.adapters.call import MAX_ANSWER_BYTES, Call, WrongType, request_json, take_reply
 from agentunit.adapters.failures import clipped, describe_error
-from agentunit.adapters.prints import BoundedText
 from agentunit.adapters.threads_and_processes import describe_exit, kill_group, kill_tree
 from agentunit.core.case import DatasetCase
 
@@ -72,7 +72,7 @@ class CommandAgent:
 
     async def run(self, case: DatasetCase, *, timeout_s: float | None = None, seed: int | None = None) -> AgentResult:
         """Start the program on one case, and kill it when the time is up."""
-        call, errors = Call(), BoundedText()
+        call, errors = AgentCall(), BoundedText()
         try:
             question = request_json(case, seed)
             with call.starting():
@@ -112,7 +112,7 @@ class CommandAgent:
         return shutil.which(name, path=(self._env or os.environ).get("PATH"))
 
 
-async def _converse(process: Process, question: bytes, call: Call, errors: BoundedText) -> None:
+async def _converse(process: Process, question: bytes, call: AgentCall, errors: BoundedText) -> None:
     answer = bytearray()
     decoder = getincrementaldecoder("utf-8")("replace")
     assert process.stdout is not None

@@ -41,10 +41,15 @@ def place_in(frame: FrameType | None) -> str | None:
 
 
 def traceback_text(error: BaseException) -> str:
-    """The traceback of an exception without our own frames, cut to its last part."""
+    """The traceback of an exception from the agent's own frames on, cut to its last part."""
     trace = error.__traceback__
-    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(_OURS):
+    while trace is not None and _file_of(trace).startswith(_OURS):
         trace = trace.tb_next
+    own = trace
+    # Between our frames there may be those of an event loop.
+    while own is not None and _calls_agents(_file_of(own)):
+        own = own.tb_next
+    trace = own or trace
     try:
         text = "".join(traceback.format_exception(type(error), error, trace, limit=-30))
     except Exception:  # noqa: BLE001 - an exception may raise while it is being formatted
@@ -83,6 +88,17 @@ def _innermost(frames: list[tuple[FrameType, int]]) -> str | None:
 
 def _is_library(file: str) -> bool:
     return file.startswith((*_LIBRARIES, _PACKAGE, "<frozen")) or any(part in file for part in _INSTALLED)
+
+
+def _file_of(trace: TracebackType) -> str:
+    return trace.tb_frame.f_code.co_filename
+
+
+def _calls_agents(file: str) -> bool:
+    """Whether a frame of this file leads to an agent: one of ours, or of the standard library, as a loop's."""
+    if file.startswith(_PACKAGE):
+        return True
+    return file.startswith((*_LIBRARIES, "<frozen")) and not any(part in file for part in _INSTALLED)
 
 
 def _short(file: str) -> str:

@@ -7,15 +7,19 @@ another host. A request is cut off when the time is up, however slowly the serve
 from __future__ import annotations
 
 import asyncio
+import base64
+import binascii
+import contextlib
 import re
 from collections.abc import Mapping
-from urllib.parse import SplitResult, quote, urljoin, urlsplit
+from urllib.parse import SplitResult, parse_qsl, quote, unquote, urljoin, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
+import msgspec
+
+from agentunit.adapters._call import MAX_ANSWER_BYTES, AgentCall, WrongType, request_json, take_reply
 from agentunit.adapters.base import AgentResult, FailureKind
-from agentunit.adapters.call import MAX_ANSWER_BYTES, Call, WrongType, request_json, take_reply
 from agentunit.adapters.failures import clipped, describe_error
-from agentunit.adapters.redaction import Secrets, checked_headers
 from agentunit.backends.http_client import PORTS, HttpClient, HttpFailure, Response, ascii_host, basic_authorization
 from agentunit.core.case import DatasetCase
 
@@ -69,7 +73,7 @@ class HttpAgent:
 
     async def run(self, case: DatasetCase, *, timeout_s: float | None = None, seed: int | None = None) -> AgentResult:
         """Send one case, and close the connection when the time is up."""
-        call = Call()
+        call = AgentCall()
         try:
             question = request_json(case, seed)
         except Exception as error:  # noqa: BLE001 - a case that cannot be written as JSON: the case says so
@@ -103,7 +107,7 @@ class HttpAgent:
             address = _redirected(response, address)
         raise HttpFailure(f"the server redirects more than {_MAX_REDIRECTS} times")
 
-    def _fail(self, call: Call, failure: FailureKind, sentence: str) -> None:
+    def _fail(self, call: AgentCall, failure: FailureKind, sentence: str) -> None:
         call.fail(failure, self._secrets.hidden(f"{sentence} ({self._shown})"))
 
 
@@ -171,3 +175,75 @@ def _proxy_for(address: SplitResult) -> SplitResult | None:
     if not proxy:
         return None
     return urlsplit(proxy if "://" in proxy else f"http://{proxy}")
+
+
+# Secrets that a user gave for a request are kept out of errors and records even when a server sends them back.
+
+_SENSITIVE = re.compile(r"auth|cookie|key|token|secret|passw|credential|session|signature", re.IGNORECASE)
+_HARMLESS = {"accept", "accept-language", "content-type", "user-agent"}
+_SHORTEST = 5
+_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+
+
+def checked_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """Headers that can be sent as they are. The library's own check would print a bad value, so it comes first."""
+    checked: dict[str, str] = {}
+    for name, value in headers.items():
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            raise ValueError(f"HttpAgent: headers must have names of letters, digits and dashes; received {name!r}")
+        if not isinstance(value, str):
+            raise ValueError(f"HttpAgent: headers must be text; received {type(value).__name__} for {name!r}")
+        if not value.isprintable() or any(letter > "\xff" for letter in value):
+            raise ValueError(f"HttpAgent: headers must be printable Latin-1 text; received something else for {name!r}")
+        checked[name] = value.strip()
+    return checked
+
+
+class Secrets:
+    """What must not be shown: every header value in our own sentences, the sensitive ones also in answers.
+
+    >>> secrets = Secrets({"Authorization": "Bearer abc123", "X-Stage": "production"}, SplitResult("", "", "", "", ""))
+    >>> secrets.hidden("token abc123 in production"), secrets.hidden_in_answer("token abc123 in production")
+    ('token *** in ***', 'token *** in production')
+    """
+
+    def __init__(self, headers: Mapping[str, str], address: SplitResult) -> None:
+        sensitive: set[str] = set()
+        others: set[str] = set()
+        query = dict(parse_qsl(address.query))
+        for name, value in (*headers.items(), *query.items()):
+            if name.lower() not in _HARMLESS:
+                (sensitive if _SENSITIVE.search(name) else others).update(_forms(value))
+        if address.password:
+            sensitive.update((address.password, unquote(address.password)))
+        self._sensitive = _longest_first(sensitive)
+        self._all = _longest_first(sensitive | others)
+
+    def hidden(self, text: str) -> str:
+        """A sentence of ours without any of them."""
+        return _replaced(text, self._all)
+
+    def hidden_in_answer(self, text: str) -> str:
+        """A server's answer without the sensitive ones; a header such as ``X-Stage`` may be a word of the answer."""
+        return _replaced(text, self._sensitive)
+
+
+def _forms(value: str) -> set[str]:
+    """A value, its parts (the token without ``Bearer``, the cookie without its name) and how JSON writes them."""
+    parts = {value, *re.split(r"[\s;,]+", value)}
+    parts |= {part.partition("=")[2] for part in parts if "=" in part.rstrip("=")}
+    if value.startswith("Basic "):
+        # What cannot be decoded is no login that a server could have taken apart.
+        with contextlib.suppress(binascii.Error, UnicodeDecodeError):
+            parts.add(base64.b64decode(value[6:], validate=True).decode().partition(":")[2])
+    return parts | {msgspec.json.encode(part).decode()[1:-1] for part in parts}
+
+
+def _longest_first(values: set[str]) -> list[str]:
+    return sorted((value for value in values if len(value) >= _SHORTEST), key=len, reverse=True)
+
+
+def _replaced(text: str, values: list[str]) -> str:
+    for value in values:
+        text = text.replace(value, "***")
+    return text

@@ -9,8 +9,13 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
+from contextvars import copy_context
 from queue import SimpleQueue
 from typing import Any, TypeVar
+
+_NOTHING = nullcontext()
 
 _T = TypeVar("_T")
 _Job = Callable[[], Callable[[], None]]
@@ -177,3 +182,32 @@ def _descendants(pid: int) -> list[int]:
                 found.extend(children)
                 pending.extend(children)
     return found
+
+
+def outside_loops(call: Callable[[], _T], *, while_waiting: AbstractContextManager[Any] = _NOTHING) -> _T:
+    """Call a function that runs an event loop: here, or in another thread where this one runs a loop.
+
+    This thread is ``while_waiting`` for the other one.
+
+    >>> async def answer():
+    ...     return 42
+    >>> async def cell():
+    ...     return outside_loops(lambda: asyncio.run(answer()))
+    >>> asyncio.run(cell())
+    42
+    """
+    # What the call raises must not look as if it came of there being no loop, so nothing is being handled here.
+    if not _in_a_loop():
+        return call()
+    # The loop of this thread waits for us, and two loops cannot run in one thread.
+    with while_waiting, ThreadPoolExecutor(max_workers=1, thread_name_prefix="agentunit-loop") as thread:
+        return thread.submit(copy_context().run, call).result()
+
+
+def _in_a_loop() -> bool:
+    """Whether this thread runs an event loop."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True

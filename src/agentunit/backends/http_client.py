@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import SplitResult, unquote
 
-from agentunit.backends.http_response import (
+from agentunit.backends._http_response import (
     FRAMING_HEADERS,
     MAX_HEAD_BYTES,
     ClosedBeforeResponse,

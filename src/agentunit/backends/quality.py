@@ -8,12 +8,13 @@ when the user has configured it for AgentUnit.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cache
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
+from agentunit.backends.services import is_any_named
 from agentunit.installation import install_command
 from agentunit.plugins import Plugin, PluginError, PluginTable, report_once, require
 
@@ -22,7 +23,7 @@ LEXICAL = "lexical"
 BACKEND_VARIABLE = "AGENTUNIT_BACKEND"
 SERVICES = frozenset({"judge", "ragas"})
 """The backends that ask a language model elsewhere: what they are asked leaves this process, and may cost money."""
-_OWN_BACKENDS = {"judge": "agentunit.backends.judge:backend", "ragas": "agentunit.backends.ragas:backend"}
+_OWN_BACKENDS = {"judge": "agentunit.addons.judge:backend", "ragas": "agentunit.addons.ragas:backend"}
 _AUTOMATIC = ("ragas", "judge", "local-large", "local")
 _LOCAL_SIZES = ("local", "local-large")
 
@@ -156,12 +157,48 @@ def resolve_backend(requested: str, measure: str, owner: str) -> QualityBackend 
     found = installed_backends()
     if requested != "auto":
         return _named(requested, measure, owner, found)
-    loaded = [load_backend(name) for name in _AUTOMATIC if name in found]
+    loaded = [load_backend(name) for name in _candidates(found)]
     for reason in loaded:
         if isinstance(reason, str):
             report_once(reason)
-    usable = [each for each in loaded if not isinstance(each, str) and measure in each.measures]
-    return next((each for each in usable if getattr(each, "automatic", True) and not why_unready(each)), None)
+    usable = (each for each in loaded if not isinstance(each, str))
+    return next((each for each in usable if _is_automatic(each, measure)), None)
+
+
+class UnaskedBackend(NamedTuple):
+    """A backend of which only the name is known: nothing of it is loaded, and nothing can be asked."""
+
+    name: str
+
+
+def unasked_backend(requested: str, measure: str, owner: str) -> UnaskedBackend | None:
+    """What ``resolve_backend`` would take, without loading a model: one that is installed here is believed to run."""
+    if requested == "auto":
+        requested = os.environ.get(BACKEND_VARIABLE) or requested
+    if requested == LEXICAL:
+        return None
+    found = installed_backends()
+    if requested in found:
+        return UnaskedBackend(requested)
+    if requested != "auto":
+        return UnaskedBackend(_named(requested, measure, owner, found).name)
+    for name in _candidates(found):
+        if name not in SERVICES or _is_automatic(load_backend(name), measure):
+            return UnaskedBackend(name)
+    return None
+
+
+def _candidates(found: Container[str]) -> list[str]:
+    """What ``auto`` may take of the backends found here; our own that ask a judge only where one was configured."""
+    without = frozenset() if is_any_named() else SERVICES & _OWN_BACKENDS.keys()
+    return [name for name in _AUTOMATIC if name in found and name not in without]
+
+
+def _is_automatic(backend: QualityBackend | str, measure: str) -> bool:
+    """Whether ``auto`` may take a backend for a measure, and it can run."""
+    if isinstance(backend, str) or measure not in backend.measures:
+        return False
+    return getattr(backend, "automatic", True) and not why_unready(backend)
 
 
 def missing_local_model() -> str | None:

@@ -5,31 +5,53 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NoReturn, TypeVar
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
 
-from agentunit.cli.judge_options import JudgeChoice, judge_settings_options
-from agentunit.cli.options import all_rows_option, by_option, json_option, show_personal_data_option, store_option
-from agentunit.cli.pairwise import JudgedPairs, ask_about_pairs, pairwise_option
-from agentunit.cli.references import how_to_complete, load_run, next_command, sliced_as_asked
+from agentunit.cli.judge_options import JudgeChoice, ask_about_pairs, judge_settings_options, pairwise_option
+from agentunit.cli.options import (
+    InputFailure,
+    all_rows_option,
+    by_option,
+    json_option,
+    margin_option,
+    open_store,
+    show_personal_data_option,
+    store_option,
+    unsure_option,
+)
+from agentunit.cli.references import how_to_complete, load_run, shown_name, sliced_as_asked
 from agentunit.cli.streams import remember_exit_code
 from agentunit.cli.taken_in import run_or_traces
-from agentunit.engine.compare import DEFAULT_ALPHA, compare_runs
-from agentunit.engine.comparison import Comparison, labels_of
-from agentunit.engine.decision import Decision, Unsure, count_unsure, decide_comparison, strictest
-from agentunit.engine.gate_expressions import Gate
-from agentunit.engine.gates import DEFAULT_MIN_COVERAGE
-from agentunit.engine.margins import Margin, parse_margin
-from agentunit.engine.scored_run import ScoredRun
-from agentunit.engine.slices import slices_of_comparison
-from agentunit.reports.console import Terminal
-from agentunit.reports.decision_console import print_comparison, print_decision, print_verdict
+from agentunit.engine.deciding.compare import compare_runs
+from agentunit.engine.deciding.comparison import ALPHA, Comparison, labels_of
+from agentunit.engine.deciding.cut_offs import margins_from
+from agentunit.engine.deciding.decision import FROM_FILE, Decision, decide_comparison, strictest
+from agentunit.engine.deciding.gate_expressions import DEFAULT_MIN_COVERAGE, Gate
+from agentunit.engine.deciding.stored import keep_decision
+from agentunit.engine.recording.suite_run import baseline_reference
+from agentunit.engine.scoring.scored_run import ScoredRun
+from agentunit.engine.scoring.slices import slices_of_comparison
+from agentunit.reports.decision_console import (
+    next_command,
+    print_comparison,
+    print_decision,
+    print_sentence,
+    print_verdict,
+)
 from agentunit.reports.json_report import decision_as_data
 from agentunit.reports.printable import printable_json
 from agentunit.reports.reported_run import Mask
 from agentunit.reports.several_runs import print_several
 from agentunit.reports.slice_table import print_slices
+from agentunit.reports.terminal import Terminal
+from agentunit.store.schema import StoreError
+
+if TYPE_CHECKING:
+    from agentunit.addons.judge.win_rate import JudgedPairs
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -45,17 +67,9 @@ def comparison_options(metrics_help: str) -> Callable[[_Command], _Command]:
             metavar="METRIC",
             help="A metric to test against the baseline; repeatable. The others are shown, not tested.",
         ),
+        margin_option,
         click.option(
-            "--margin",
-            "margins",
-            multiple=True,
-            metavar="METRIC=LOSS",
-            help="The loss that must be ruled out for a pass: 0.02, or 10% of the metric's mean. A significant loss "
-            "fails unless it is shown to be smaller than this. Without METRIC= for all. Default: 0.05 for scores, 10% "
-            "for quantities.",
-        ),
-        click.option(
-            "--alpha", type=float, default=DEFAULT_ALPHA, show_default=True, help="The allowed chance of a false alarm."
+            "--alpha", type=float, default=ALPHA, show_default=True, help="The allowed chance of a false alarm."
         ),
     )
 
@@ -67,20 +81,11 @@ def comparison_options(metrics_help: str) -> Callable[[_Command], _Command]:
     return add
 
 
-unsure_option = click.option(
-    "--unsure",
-    type=click.Choice(["pass", "fail", "by-case"]),
-    help='What counts where the data cannot tell (exit code 4): "pass" ends with 0, "fail" with 1, "by-case" with 1 '
-    "where cases passed in every repeat of the baseline and fail in every one now, more often than chance explains "
-    "(also within the margin), otherwise 0. Deciding by a single case takes 3 repeats.",
-)
-
-
 @click.command()
 @click.argument("references", nargs=-1, required=True, metavar="BASE NEW [NEW]...")
 @comparison_options(
     "Only these, separated by commas (NAME or NAME[backend]); all of them count, unless --on says which. "
-    "Default: all, of which those count that have gates; without gates all but informational ones and clock time."
+    "Default: all, of which checks and those with gates count."
 )
 @by_option
 @all_rows_option
@@ -98,7 +103,6 @@ def compare(
     alpha: float,
     by: str | None,
     all_rows: bool,
-    unsure: Unsure | None,
     judge: str | None,
     choice: JudgeChoice,
     as_json: bool,
@@ -108,10 +112,10 @@ def compare(
     """Compare runs with an earlier one, over the cases that both have: the old run first, then the new ones.
 
     BASE and NEW are ids, beginnings of one, names, 'last', 'last~1', exported files or score tables (.parquet); a file
-    or folder of traces becomes a run first, scored by the standard set. First come the cases that fail now, are fixed,
-    worse or better, with both answers. Then the metrics: differences are NEW − BASE, and each is tested in the
-    direction that is worse for it. Several new runs are shown in one table, each
-    against BASE; the allowed chance of a false alarm is shared among them.
+    or folder of traces becomes a run first, scored by the standard set. First come the cases that are broken, newly
+    fail, are fixed, worse or better, with both answers. Then the metrics: differences are NEW − BASE, and those that
+    count are tested in the direction that is worse. Several new runs are shown in one table, each against BASE; the
+    allowed chance of a false alarm is shared among them.
 
     \b
     agentunit compare last~1 last
@@ -120,8 +124,10 @@ def compare(
     agentunit compare main.json last --on task_success --on cost --margin cost=5%
     agentunit compare last~1 last --judge pairwise --judge-url http://127.0.0.1:8000/v1 --judge-model qwen3-8b
 
-    Exit codes: 0 nothing got worse or nothing changed, 1 a metric got worse, 4 the data cannot tell (--unsure turns it
-    into 0 or 1); then it says how many cases would settle it.
+    Nothing is run again, so a case that newly fails may do so by chance: 'agentunit rerun NEW --newly-failing' tells.
+
+    Exit codes: 0 nothing got worse, 1 cases are broken, more newly fail than chance makes, or a metric got worse, 4
+    cases newly fail and were not tried to the end, a --margin is not ruled out, or too much is missing.
     """
     if len(references) < 2:
         raise click.UsageError("name at least two runs: the old one first")
@@ -135,9 +141,11 @@ def compare(
         comparison = compare_as_asked(
             run, old, names, margins, alpha / len(new), on=on, labels=(base, label), judged=chosen
         )
-        decisions.append(mask.decision(count_unsure(decide_comparison(comparison, run), unsure)))
+        decision = decide_comparison(comparison, run)
+        decision = keep_beside(run, decision, "compare", store_path, baseline=baseline_reference(references[0], old))
+        decisions.append(mask.decision(decision))
         if by is not None:
-            slices.append(mask.slices(sliced_as_asked(slices_of_comparison, comparison, run, old, by)))
+            slices.append(mask.view(sliced_as_asked(slices_of_comparison, comparison, run, old, by)))
     exit_code = strictest(decision.exit_code for decision in decisions)
     remember_exit_code(exit_code)
     if as_json:
@@ -151,7 +159,7 @@ def compare(
         print_slices(table, infos, Terminal(), all_rows=all_rows, run=label if len(new) > 1 else None)
     if len(new) == 1:
         steps = how_to_complete(dict(zip(references, (old, *new), strict=True)), store_path)
-        steps = steps or [next_command(references[1], new[0], decisions[0])]
+        steps = steps or [next_command(shown_name(references[1], new[0]), decisions[0])]
         print_verdict(decisions[0], Terminal(), *steps, all_rows=all_rows)
     else:
         print_several(decisions, labels, base, Terminal(), _report_of(references), all_rows=all_rows)
@@ -179,7 +187,7 @@ def compare_variants(
     (base, old), *others = variants.items()
     found = []
     for label, run in others:
-        comparison = compare_runs(run, old, alpha=DEFAULT_ALPHA / len(others), labels=(base, label))
+        comparison = compare_runs(run, old, alpha=ALPHA / len(others), labels=(base, label))
         found.append(mask.decision(decide_comparison(comparison, run)))
     if as_json:
         data = decision_as_data(decision)
@@ -187,13 +195,31 @@ def compare_variants(
         click.echo(printable_json({"comparisons": [decision_as_data(each) for each in found], **facts}))
         return
     console = Terminal()
-    if len(found) == 1 and found[0].comparison is not None:
-        print_comparison(found[0].comparison, console, all_rows=all_rows)
+    if len(found) == 1:
+        print_comparison(found[0], console, all_rows=all_rows)
+        print_sentence(found[0], found[0].said, console)
     else:
         labels = [label for label, _ in others]
         print_several(found, labels, base, console, all_rows=all_rows, as_verdicts=False)
         next_step = _report_of([run.header.id for run in variants.values()])
     print_decision(decision, console, next_step)
+
+
+def keep_beside(run: ScoredRun, decision: Decision, made_by: str, store_path: str, **options: Any) -> Decision:
+    """Keep what was decided about a run of the store, beside its own decision; returns it with a note of how.
+
+    A file is never written to.
+    """
+    if run.reopen is None:
+        return replace(decision, made_with={"by": FROM_FILE})
+    if run.header.is_foreign or not run.header.settings.get("suite"):
+        # Nothing that came with a run is executed: who tries it again says what to run.
+        options["needs_suite"] = True
+    # Whoever may only read a store can decide all the same.
+    with suppress(StoreError, InputFailure), open_store(store_path) as store:
+        if decision.verdict is not None:
+            return keep_decision(store, run.header.id, decision, made_by, **options)
+    return replace(decision, made_with={**decision.made_with, "by": made_by, **options})
 
 
 def _leave(exit_code: int) -> NoReturn:
@@ -205,7 +231,7 @@ def compare_as_asked(
     baseline: ScoredRun,
     names: Sequence[str] = (),
     margins: Sequence[str] = (),
-    alpha: float = DEFAULT_ALPHA,
+    alpha: float = ALPHA,
     *,
     on: Sequence[str] = (),
     gates: Sequence[Gate] | None = None,
@@ -226,7 +252,7 @@ def compare_as_asked(
             metrics=wanted or None,
             on=counted or None,
             gates=gates,
-            margin=_margins(margins),
+            margin=margins_from(margins),
             alpha=alpha,
             min_coverage=min_coverage,
             labels=labels,
@@ -236,18 +262,3 @@ def compare_as_asked(
         # Who called it is no news on a command line, and its parameters are options there.
         said = re.sub(r"^compare_runs: (\w+)", lambda found: f"--{found[1].replace('_', '-')}", str(error))
         raise click.UsageError(said) from None
-
-
-def _margins(texts: Sequence[str]) -> Margin | dict[str, Margin] | None:
-    by_metric: dict[str, Margin] = {}
-    for_all: Margin | None = None
-    for text in texts:
-        name, equals, loss = text.rpartition("=")
-        parse_margin(loss)
-        if equals:
-            by_metric[name.strip()] = loss
-        else:
-            for_all = loss
-    if for_all is not None and by_metric:
-        raise ValueError("--margin: use one for all metrics, or METRIC=LOSS for some; received both")
-    return by_metric or for_all

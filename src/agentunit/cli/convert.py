@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import partial
+
 import click
 
+from agentunit import doors
 from agentunit.cli.options import jobs_option, store_option
 from agentunit.cli.rewriting import can_share, conclude_rewriting, rewrite_in_processes, rewrite_records
 from agentunit.cli.trace_inputs import (
@@ -14,8 +18,7 @@ from agentunit.cli.trace_inputs import (
     trace_options,
 )
 from agentunit.core.codec import encode_record
-from agentunit.engine.parallel.rewriting import RewritingJob
-from agentunit.traces.coding.atif_writer import encode_atif
+from agentunit.core.records import Record
 from agentunit.traces.grouping import GroupBy
 
 
@@ -56,12 +59,14 @@ def convert(
     """
     refuse_overwriting_inputs(files, out)
     source = files_or_run(files, format_name, group_by, store_path, expected)
-    encode = encode_atif if target == "atif" else encode_record
+    encode: Callable[[Record], bytes] = doors.part("encode_atif") if target == "atif" else encode_record
     shared = None if jobs is None else can_share(source, files, group_by)
     if jobs is None or shared is None:
         done = rewrite_records(source, out, lambda records: map(encode, records))
     else:
-        first, several = shared.files[0][0], len(shared.files) > 1
-        job = RewritingJob(first, format_name, shared.expected, with_ids=several, encode=encode)
-        done = rewrite_in_processes(shared, out, job, jobs)
+        done = rewrite_in_processes(shared, out, partial(_encoded, encode), jobs, format_name=format_name)
     conclude_rewriting(source, out, done)
+
+
+def _encoded(encode: Callable[[Record], bytes], records: Sequence[Record]) -> tuple[list[bytes], None]:
+    return [encode(record) for record in records], None

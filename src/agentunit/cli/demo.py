@@ -11,12 +11,13 @@ from agentunit.core.codec import encode_record
 from agentunit.core.records import Record
 from agentunit.core.results import encode_json
 from agentunit.datasets.demo import demo_records
-from agentunit.engine.scoring import score
+from agentunit.engine.scoring.records import score
 from agentunit.metrics.base import describe
 from agentunit.metrics.parameters import kept_here
 from agentunit.metrics.registry import resolve_metrics
-from agentunit.reports.console import Terminal, print_run
+from agentunit.reports.console import print_run
 from agentunit.reports.printable import printable
+from agentunit.reports.terminal import Terminal
 
 _METRICS = (
     "task_success",
@@ -62,7 +63,6 @@ def demo(as_json: bool, save: str | None, all_rows: bool) -> None:
     console.print(
         f"A customer desk of five rule-based agents, recorded on {summary.n_cases} questions (clock, tokens and prices "
         "are simulated), scored on this machine.\n",
-        highlight=False,
     )
     print_run(
         summary,

@@ -5,14 +5,14 @@ from __future__ import annotations
 import platform
 from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.util import find_spec
+from inspect import getdoc
 from typing import Any
 
 import click
-from rich.markup import escape
-from rich.table import Table
+from msgspec import Struct
 
 import agentunit
-from agentunit.backends.judge.settings import PREFIX, configured
+from agentunit import doors
 from agentunit.backends.quality import (
     LEXICAL,
     SERVICES,
@@ -23,25 +23,25 @@ from agentunit.backends.quality import (
     resolve_backend,
     why_unready,
 )
-from agentunit.backends.spacy_model import spacy_unready, weights_command
-from agentunit.cli.doctor_judge import Finding, cache_finding, judge_answers
-from agentunit.cli.doctor_soundness import examine_test, sort_inputs, tell_soundness
-from agentunit.cli.doctor_traces import examine_traces
-from agentunit.cli.main import EXIT_ERRORS
+from agentunit.backends.services import PREFIX, configured
+from agentunit.cli.main import EXIT_ERRORS, command_table
 from agentunit.cli.options import show_personal_data_option, store_option
 from agentunit.cli.trace_inputs import trace_options
 from agentunit.core.results import encode_json
 from agentunit.installation import DISTRIBUTION, install_command, reinstall_command
 from agentunit.metrics.registry import registry
 from agentunit.plugins import PluginError, PluginTable
-from agentunit.reports.console import Terminal
+from agentunit.privacy.detectors import detector_table
+from agentunit.reports.console import plain_table
 from agentunit.reports.printable import printable_line
 from agentunit.reports.reporters import reporter_table
+from agentunit.reports.terminal import Terminal, Text
+from agentunit.store.opening import store_table
 from agentunit.traces.formats import format_table
 from agentunit.traces.grouping import GroupBy
 
 _BASE = "base install"
-_TO_ADD = "\n[bold]To add what is missing[/bold]"
+_TO_ADD = "\nTo add what is missing"
 # What each optional part is for, and the module whose presence shows that it is there.
 _EXTRAS = {
     "prices": ("genai_prices", "list prices of LLM calls, for cost"),
@@ -64,6 +64,15 @@ _EXTRAS = {
     "viewer": ("starlette", "the live server of agentunit view (bundles and HTML files need nothing)"),
     "collect": ("grpc", "gRPC for agentunit collect, on port 4317 (OTLP over HTTP needs nothing or otel)"),
 }
+
+
+class PartFinding(Struct):
+    """One line of the doctor's report; ``fix`` is the command or setting that would make it usable."""
+
+    part: str
+    state: str
+    note: str
+    fix: str | None = None
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -119,21 +128,21 @@ def doctor(
     if (ask_judge or cache) and files:
         raise click.UsageError("--judge and --cache are about the judge: they take no files")
     if files:
-        named = sort_inputs(files, format_name, store_path)
-        if named.tests or named.runs:
-            found = examine_test(named, group_by, store_path)
-            tell_soundness(found, as_json=as_json, everything=everything, show_personal_data=show_personal_data)
-            if not found.n_cases:
-                click.echo(f"nothing here is a case: {printable_line(', '.join(files))}", err=True)
-                raise click.exceptions.Exit(EXIT_ERRORS)
-        else:
-            examine_traces(files, format_name, group_by, as_json, everything, show_personal_data)
+        doors.part("examine_files")(
+            files,
+            format_name,
+            group_by,
+            store_path,
+            as_json=as_json,
+            everything=everything,
+            show_personal_data=show_personal_data,
+        )
         return
     if format_name is not None or group_by != "trace":
         raise click.UsageError("--from and --group-by say how files are read: name a file or a folder")
-    answers = judge_answers() if ask_judge else []
+    answers = doors.part("judge_answers")() if ask_judge else []
     if cache is not None:
-        findings = [cache_finding(clear=cache == "clear")]
+        findings = [doors.part("judge_cache_finding")(clear=cache == "clear")]
     elif ask_judge:
         findings = []
     else:
@@ -147,48 +156,46 @@ def doctor(
         raise click.exceptions.Exit(EXIT_ERRORS)
 
 
-def _print(findings: list[Finding], *, everything: bool) -> None:
+def _print(findings: list[PartFinding], *, everything: bool) -> None:
     """Print what does not work, and what to do about it; what works in one line, or with everything as a table."""
     console = Terminal()
     if not everything:
         _print_working(findings, console)
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("part", "state", "what for"):
-        table.add_column(heading, overflow="fold")
+    table = plain_table("part", "state", "what for")
     colours = {"ok": "green", "missing": "yellow", "broken": "red", "refused": "red", "not ready": "yellow"}
     listed = [each for each in findings if everything or each.state != "ok"]
     for finding in listed:
         colour = colours.get(finding.state, "white")
-        table.add_row(escape(finding.part), f"[{colour}]{finding.state}[/{colour}]", escape(finding.note))
+        table.add_row(finding.part, Text(finding.state, style=colour), finding.note)
     if listed:
         console.print(table)
     fixes = [finding for finding in findings if finding.fix]
     if fixes:
-        console.print("\n[bold]What to do[/bold]" if findings[0].part.startswith("judge") else _TO_ADD)
+        console.print("\nWhat to do" if findings[0].part.startswith("judge") else _TO_ADD, style="bold")
         for finding in fixes:
-            console.print(f"  {finding.part}: {finding.fix}", markup=False, highlight=False, soft_wrap=True)
+            console.print(f"  {finding.part}: {finding.fix}", soft_wrap=True)
     if not everything:
         console.print("\nwhat works, and what for: --all", style="dim")
 
 
-def _print_working(findings: list[Finding], console: Terminal) -> None:
+def _print_working(findings: list[PartFinding], console: Terminal) -> None:
     """The parts that work, in a few lines; packages of the base install are one part."""
     first, *others = findings
     works = [each.part.removeprefix("extra ") for each in others if each.state == "ok" and each.note != _BASE]
     auto = _taken()
     chosen = f"; backend auto takes {auto} for faithfulness" if auto is not None else ""
-    console.print(escape(f"{first.part}, {first.note}{chosen}"), highlight=False)
-    console.print(escape(f"works: {', '.join([_BASE, *works])}\n"), highlight=False)
+    console.print(f"{first.part}, {first.note}{chosen}")
+    console.print(f"works: {', '.join([_BASE, *works])}\n")
 
 
-def _base() -> list[Finding]:
+def _base() -> list[PartFinding]:
     here = f"Python {platform.python_version()} on {platform.system()} {platform.machine()}"
-    findings = [Finding(f"agentunit {agentunit.__version__}", "ok", here)]
+    findings = [PartFinding(f"agentunit {agentunit.__version__}", "ok", here)]
     for name in _base_requirements():
         try:
-            findings.append(Finding(f"{name} {version(name)}", "ok", _BASE))
+            findings.append(PartFinding(f"{name} {version(name)}", "ok", _BASE))
         except PackageNotFoundError:
-            findings.append(Finding(name, "broken", "part of the base install, but missing", reinstall_command()))
+            findings.append(PartFinding(name, "broken", "part of the base install, but missing", reinstall_command()))
     return findings
 
 
@@ -201,15 +208,15 @@ def _base_requirements() -> list[str]:
     return [line.split(">")[0].split("<")[0].split("=")[0].split("!")[0].split(";")[0].strip() for line in base]
 
 
-def _optional_parts() -> list[Finding]:
+def _optional_parts() -> list[PartFinding]:
     findings = []
     for extra, (module, purpose) in _EXTRAS.items():
         if not _importable(module):
-            findings.append(Finding(f"extra {extra}", "missing", purpose, install_command(extra)))
-        elif extra in ("ner", "presidio") and (reason := spacy_unready()) is not None:
-            findings.append(Finding(f"extra {extra}", "not ready", reason, weights_command()))
+            findings.append(PartFinding(f"extra {extra}", "missing", purpose, install_command(extra)))
+        elif extra in ("ner", "presidio") and (reason := doors.part("spacy_unready")()) is not None:
+            findings.append(PartFinding(f"extra {extra}", "not ready", reason, doors.part("spacy_weights_command")()))
         else:
-            findings.append(Finding(f"extra {extra}", "ok", purpose))
+            findings.append(PartFinding(f"extra {extra}", "ok", purpose))
     return findings
 
 
@@ -220,14 +227,14 @@ def _importable(module: str) -> bool:
         return False
 
 
-def _backends() -> list[Finding]:
+def _backends() -> list[PartFinding]:
     taken = _taken()
     note = "the fallback for quality metrics: needs nothing, and says little"
-    findings = [Finding("backend lexical", "ok", note + ("; auto takes it" if taken == LEXICAL else ""))]
+    findings = [PartFinding("backend lexical", "ok", note + ("; auto takes it" if taken == LEXICAL else ""))]
     for name in sorted(installed_backends()):
         backend = load_backend(name)
         if isinstance(backend, str):
-            findings.append(Finding(f"backend {name}", "broken", backend))
+            findings.append(PartFinding(f"backend {name}", "broken", backend))
             continue
         reason = why_unready(backend)
         measures = ", ".join(sorted(backend.measures))
@@ -235,9 +242,9 @@ def _backends() -> list[Finding]:
         origin = f"; from {package}" if package else ""
         if reason is None:
             chosen = "; auto takes it for faithfulness" if name == taken else ""
-            findings.append(Finding(f"backend {name}", "ok", f"{_asked(name)}measures {measures}{origin}{chosen}"))
+            findings.append(PartFinding(f"backend {name}", "ok", f"{_asked(name)}measures {measures}{origin}{chosen}"))
         else:
-            findings.append(Finding(f"backend {name}", "not ready", f"{reason}{origin}", _way_out(name)))
+            findings.append(PartFinding(f"backend {name}", "not ready", f"{reason}{origin}", _way_out(name)))
     return findings
 
 
@@ -266,48 +273,60 @@ def _way_out(name: str) -> str | None:
     return f"export {example}   # a server, its model; {PREFIX}API_KEY if it wants a key" if is_missing else None
 
 
-def _models() -> list[Finding]:
-    from agentunit.backends.model_weights import model_weights
-
-    return [Finding(each.part, each.state, each.note) for each in model_weights()]
+def _models() -> list[PartFinding]:
+    return [PartFinding(each.part, each.state, each.note) for each in doors.part("model_weights")()]
 
 
-def _measurable() -> list[Finding]:
+def _measurable() -> list[PartFinding]:
     from agentunit.probes.machine import capabilities
 
-    return [Finding(each.part, each.state, each.note, each.fix) for each in capabilities()]
+    return [PartFinding(each.part, each.state, each.note, each.fix) for each in capabilities()]
 
 
-def _metrics() -> list[Finding]:
+def _metrics() -> list[PartFinding]:
     findings = []
     usable = 0
     for name, info in registry.describe_all():
         plugin = registry.table.brought.get(name)
         if isinstance(info, Exception):
             origin = f"; from {plugin.package}" if plugin and str(plugin.package) not in str(info) else ""
-            findings.append(Finding(f"metric {name}", "broken", printable_line(f"{info}{origin}", 300)))
+            findings.append(PartFinding(f"metric {name}", "broken", printable_line(f"{info}{origin}", 300)))
             continue
         usable += 1
         if plugin is not None:
-            findings.append(Finding(f"metric {name}", "ok", f"from {plugin.package}"))
-    return [Finding(f"{usable} metrics", "ok", "agentunit metrics lists them"), *findings]
+            findings.append(PartFinding(f"metric {name}", "ok", f"from {plugin.package}"))
+    return [PartFinding(f"{usable} metrics", "ok", "agentunit metrics lists them"), *findings]
 
 
-def _plugins() -> list[Finding]:
-    """The trace formats and reporters that installed packages brought, and the names that were refused to packages."""
-    tables: list[PluginTable[Any]] = [format_table(), reporter_table()]
+def _plugins() -> list[PartFinding]:
+    """What else installed packages brought, by their tables, and the names that were refused to packages."""
+    tables: list[PluginTable[Any]] = [
+        format_table(),
+        reporter_table(),
+        command_table(),
+        detector_table(),
+        store_table(),
+    ]
     findings = []
     for table in tables:
         for name, plugin in table.brought.items():
             try:
-                summary = table.load(name).summary
-                findings.append(Finding(f"{table.kind} {name}", "ok", f"{summary}; from {plugin.package}"))
+                note = f"{_line_about(table.load(name))}; from {plugin.package}"
+                findings.append(PartFinding(f"{table.kind} {name}", "ok", printable_line(note, 300)))
             except PluginError as error:
-                findings.append(Finding(f"{table.kind} {name}", "broken", printable_line(str(error), 300)))
+                findings.append(PartFinding(f"{table.kind} {name}", "broken", printable_line(str(error), 300)))
     refused = {
         (table.kind, name): why
         for table in (registry.table, backend_table(), *tables)
         for name, why in table.refused.items()
         if name not in table.brought
     }
-    return findings + [Finding(f"{kind} {name}", "refused", why) for (kind, name), why in refused.items()]
+    return findings + [PartFinding(f"{kind} {name}", "refused", why) for (kind, name), why in refused.items()]
+
+
+def _line_about(made: Any) -> str:
+    """What a part says of itself in one line: its summary, its line of help, or the first line of its docstring."""
+    if isinstance(made, click.Command):
+        return made.get_short_help_str(limit=100).rstrip(".")
+    said = getattr(made, "summary", None) or getdoc(made) or "it does not say what it does"
+    return str(said).partition("\n")[0].rstrip(".")

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from agentunit.cli.compare import compare_as_asked, unsure_option
+from agentunit.cli.compare import compare_as_asked
 from agentunit.cli.gate import gates_for
-from agentunit.cli.judge_options import JudgeChoice, judge_settings_options
-from agentunit.cli.options import by_option, open_store, show_personal_data_option, store_option
-from agentunit.cli.pairwise import JudgedPairs, ask_about_pairs, pairwise_option
+from agentunit.cli.judge_options import JudgeChoice, ask_about_pairs, judge_settings_options, pairwise_option
+from agentunit.cli.options import by_option, open_store, show_personal_data_option, store_option, unsure_option
 from agentunit.cli.references import (
     find_reported_run,
     load_run,
@@ -20,11 +22,14 @@ from agentunit.cli.references import (
     unreadable_runs_fail,
 )
 from agentunit.cli.taken_in import run_or_traces
-from agentunit.engine.compare import DEFAULT_ALPHA
-from agentunit.engine.comparison import labels_of
-from agentunit.engine.decision import Decision, Unsure, count_unsure, decide_run, stored_min_coverage
-from agentunit.engine.scored_run import ScoredRun
-from agentunit.engine.slices import slices_of_comparison, slices_of_run
+from agentunit.engine.deciding.checks import rules_of
+from agentunit.engine.deciding.comparison import ALPHA, labels_of
+from agentunit.engine.deciding.decision import Decision, decide_run, stored_min_coverage
+from agentunit.engine.deciding.gate_expressions import stored_gates
+from agentunit.engine.deciding.trying import history_for_export
+from agentunit.engine.scoring.score_rows import is_table
+from agentunit.engine.scoring.scored_run import ScoredRun, run_from_store
+from agentunit.engine.scoring.slices import slices_of_comparison, slices_of_run
 from agentunit.reports.figures import counted_cases
 from agentunit.reports.printable import printable, printable_line
 from agentunit.reports.reported_run import ReportedRun
@@ -37,11 +42,53 @@ from agentunit.reports.reporters import (
     reporter_names,
 )
 from agentunit.store.portable import export_run
-from agentunit.store.table_reading import is_table
-from agentunit.traces.remote import is_file
+from agentunit.urls import is_file
+
+if TYPE_CHECKING:
+    from agentunit.addons.judge.win_rate import JudgedPairs
 
 _WITH_TEXTS = ("html", "markdown")
 _WITHOUT_VERDICT = (PORTABLE, "csv", "parquet", "otel")
+
+
+@dataclass(frozen=True)
+class ExportOptions:
+    """What the command line of ``agentunit export`` says, by the names that the command's decorators give it."""
+
+    references: tuple[str, ...]
+    target: str
+    format_name: str | None
+    gates: tuple[str, ...]
+    baseline: str | None
+    on: tuple[str, ...]
+    by: str | None
+    judge: str | None
+    choice: JudgeChoice
+    show_personal_data: bool
+    store_path: str
+
+    def check(self, chosen: str) -> None:
+        """Refuse what does not go together, before anything is read."""
+        for reference in self.references:
+            _refuse_overwriting(self.target, reference, self.store_path)
+        if len(self.references) > 1 and self.baseline is None:
+            raise click.UsageError("several runs need --baseline RUN: the run that each of them is compared with")
+        if self.judge is not None and self.baseline is None:
+            raise click.UsageError("--judge pairwise needs --baseline RUN: the run whose answers are the other ones")
+        is_decided = self.baseline is not None or self.on
+        if len(self.references) == 1 and chosen in _WITHOUT_VERDICT and is_decided:
+            raise click.UsageError(
+                f"--baseline and --on are for html, markdown and junit: {chosen} holds scores and no verdict "
+                "('agentunit compare BASE RUN --json' prints a comparison as JSON)"
+            )
+
+    def with_traces_taken_in(self) -> ExportOptions:
+        """The same with runs in place of the files of traces among what it names."""
+        references = tuple(run_or_traces(each, self.store_path, self.gates) for each in self.references)
+        baseline = self.baseline
+        if baseline is not None:
+            baseline = run_or_traces(baseline, self.store_path, self.gates)
+        return replace(self, references=references, baseline=baseline)
 
 
 @click.command()
@@ -63,20 +110,7 @@ _WITHOUT_VERDICT = (PORTABLE, "csv", "parquet", "otel")
 @judge_settings_options
 @show_personal_data_option
 @store_option
-def export(
-    references: tuple[str, ...],
-    target: str,
-    format_name: str | None,
-    gates: tuple[str, ...],
-    baseline: str | None,
-    on: tuple[str, ...],
-    by: str | None,
-    unsure: Unsure | None,
-    judge: str | None,
-    choice: JudgeChoice,
-    show_personal_data: bool,
-    store_path: str,
-) -> None:
+def export(**received: Any) -> None:
     """Write a run, or several against one baseline, to one file.
 
     RUN is an id, the beginning of one, a name, 'last', a file that was exported before, or a score table (.parquet); a
@@ -103,82 +137,68 @@ def export(
     agentunit export langfuse-export/ --gate "tool_success >= 0.9" --to comment.md
     agentunit export last --to http://localhost:4318/v1/logs
     """
-    chosen = _known(format_name) if format_name else _format_of(target)
-    for reference in references:
-        _refuse_overwriting(target, reference, store_path)
-    if len(references) > 1 and baseline is None:
-        raise click.UsageError("several runs need --baseline RUN: the run that each of them is compared with")
-    if judge is not None and baseline is None:
-        raise click.UsageError("--judge pairwise needs --baseline RUN: the run whose answers are the other ones")
-    is_decided = baseline is not None or on or unsure is not None
-    if len(references) == 1 and chosen in _WITHOUT_VERDICT and is_decided:
-        raise click.UsageError(
-            f"--baseline, --on and --unsure are for html, markdown and junit: {chosen} holds scores and no verdict "
-            "('agentunit compare BASE RUN --json' prints a comparison as JSON)"
-        )
-    references = tuple(run_or_traces(each, store_path, gates) for each in references)
-    baseline = None if baseline is None else run_or_traces(baseline, store_path, gates)
+    options = ExportOptions(**received)
+    target = options.target
+    chosen = _known(options.format_name) if options.format_name else _format_of(target)
+    options.check(chosen)
+    options = options.with_traces_taken_in()
     verdict: Decision | None = None
     with unreadable_runs_fail():
         if chosen == PORTABLE:
-            written = _write_portable(references, target, store_path, by)
+            written = _write_portable(options)
         else:
-            reporter = reporter_named(chosen)
-            if len(references) > 1 and not getattr(reporter, "several", False):
-                raise click.UsageError(f"--format {chosen} writes one run; html, markdown and junit take several")
-            with ExitStack() as opened:
-                runs = [
-                    opened.enter_context(
-                        find_reported_run(reference, store_path, show_personal_data=show_personal_data)
-                    )
-                    for reference in references
-                ]
-                old = None if baseline is None else load_run(baseline, store_path)
-                if old is not None and len(runs) > 1:
-                    _put_together(runs, old)
-                judged: list[JudgedPairs | None] = [None] * len(runs)
-                if old is not None:
-                    judged = ask_about_pairs(judge, choice, old, [reported.run for reported in runs])
-                alpha = DEFAULT_ALPHA / len(runs)
-                for reported, pairs in zip(runs, judged, strict=True):
-                    reported.baseline = old
-                    _decide(reported, old, runs[0].baseline_label, gates, on, by, unsure, alpha, pairs)
-                written = reporter.write(runs[0], target)
-                verdict = None if chosen in _WITHOUT_VERDICT else runs[0].verdict
+            written, verdict = _write_report(options, chosen)
     if target != STDOUT:
         click.echo(printable(f"{target}: {written}"))
-    if chosen in _WITH_TEXTS and not show_personal_data:
-        note_what_stays(references, store_path)
+    if chosen in _WITH_TEXTS and not options.show_personal_data:
+        note_what_stays(options.references, options.store_path)
     if verdict is not None and verdict.verdict is not None:
         click.echo(printable_line(verdict.headline), err=True)
 
 
+def _write_report(options: ExportOptions, chosen: str) -> tuple[str, Decision | None]:
+    """Write a report of the runs; what was written, and the verdict that it holds."""
+    reporter = reporter_named(chosen)
+    if len(options.references) > 1 and not getattr(reporter, "several", False):
+        raise click.UsageError(f"--format {chosen} writes one run; html, markdown and junit take several")
+    with ExitStack() as opened:
+        runs: list[ReportedRun] = []
+        for reference in options.references:
+            found = find_reported_run(reference, options.store_path, show_personal_data=options.show_personal_data)
+            runs.append(opened.enter_context(found))
+        old = None if options.baseline is None else load_run(options.baseline, options.store_path)
+        judged: Sequence[JudgedPairs | None] = [None] * len(runs)
+        if old is not None:
+            if len(runs) > 1:
+                _put_together(runs, old)
+            judged = ask_about_pairs(options.judge, options.choice, old, [reported.run for reported in runs])
+        for reported, pairs in zip(runs, judged, strict=True):
+            reported.baseline = old
+            _decide(reported, runs[0].baseline_label, options, ALPHA / len(runs), pairs)
+        written = reporter.write(runs[0], options.target)
+        return written, None if chosen in _WITHOUT_VERDICT else runs[0].verdict
+
+
 def _decide(
-    reported: ReportedRun,
-    baseline: ScoredRun | None,
-    baseline_label: str,
-    expressions: tuple[str, ...],
-    on: tuple[str, ...],
-    by: str | None,
-    unsure: Unsure | None,
-    alpha: float,
-    judged: JudgedPairs | None,
+    reported: ReportedRun, baseline_label: str, options: ExportOptions, alpha: float, judged: JudgedPairs | None
 ) -> None:
-    """Decide about a run by its gates and against a baseline, and cut its scores into slices if asked."""
-    run = reported.run
-    gates = gates_for(run, expressions, reported.path)
+    """Decide about a run by its gates and against its baseline, and cut its scores into slices if asked."""
+    run, baseline = reported.run, reported.baseline
+    gates = gates_for(run, options.gates, reported.path)
     coverage = stored_min_coverage(run.header.settings)
     comparison = None
     if baseline is not None:
         labels = (baseline_label, reported.label) if baseline_label else None
         comparison = compare_as_asked(
-            run, baseline, alpha=alpha, on=on, gates=gates, min_coverage=coverage, labels=labels, judged=judged
+            run, baseline, alpha=alpha, on=options.on, gates=gates, min_coverage=coverage, labels=labels, judged=judged
         )
-    reported.decision = count_unsure(decide_run(run, gates, comparison), unsure)
-    if by is not None:
+    # Without a baseline or gates of its own, a report says what was decided when the run was made.
+    if options.gates or comparison is not None:
+        reported.decision = decide_run(run, gates, comparison)
+    if options.by is not None:
         if comparison is not None and baseline is not None:
-            reported.add_slices(sliced_as_asked(slices_of_comparison, comparison, run, baseline, by))
-        reported.add_slices(sliced_as_asked(slices_of_run, run, by))
+            reported.add_slices(sliced_as_asked(slices_of_comparison, comparison, run, baseline, options.by))
+        reported.add_slices(sliced_as_asked(slices_of_run, run, options.by))
 
 
 def _put_together(runs: list[ReportedRun], baseline: ScoredRun) -> None:
@@ -221,23 +241,24 @@ def _refuse_overwriting(target: str, reference: str, store_path: str) -> None:
         raise click.UsageError(f"{target} is a folder: name a file")
 
 
-def _write_portable(references: tuple[str, ...], target: str, store_path: str, by: str | None) -> str:
-    if len(references) > 1:
+def _write_portable(options: ExportOptions) -> str:
+    target = options.target
+    if len(options.references) > 1:
         raise click.UsageError("a .json file holds one run with all its records: export each run to its own file")
-    if by is not None:
+    if options.by is not None:
         raise click.UsageError("--by is for reports: a .json file holds the run itself ('agentunit show RUN --by')")
-    reference = references[0]
+    reference = options.references[0]
     if target == STDOUT:
         raise click.UsageError("a run with all its records goes to a file, not to standard output")
     if is_file(reference):
         if is_table(reference):
             raise click.UsageError(f"{reference} is a score table, without the records that a .json file holds")
         raise click.UsageError(f"{reference} is an exported run already: copy it")
-    with open_store(store_path, read_only=True) as store:
+    with open_store(options.store_path, read_only=True) as store:
         run_id = store.find_run(reference).id
-        n_records = export_run(store, run_id, target)
-        placed = {(row.position, row.repeat) for row in store.record_rows(run_id)}
-    size = counted_cases(
-        len({position for position, _ in placed}), 1 + max((r for _, r in placed), default=0), n_records
-    )
+        run = run_from_store(store, run_id, labels=False)
+        checks = rules_of(run, stored_gates(run.header.settings))
+        export_run(store, run_id, target, history=history_for_export(store, run, checks))
+        planned = store.size(run_id)
+    size = counted_cases(planned.n_cases, planned.n_repeats, planned.n_records)
     return f"{size}   elsewhere: agentunit import {target}"

@@ -1,17 +1,15 @@
-"""The options of commands that follow a source; what they need is loaded when they are used."""
+"""The options of commands that follow a source; what reads them (addons/watch) is loaded when they are used."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 from msgspec import Struct
 
-if TYPE_CHECKING:
-    from agentunit.cli.alerting import AlertTarget
-    from agentunit.engine.following.state import Kept
+from agentunit import doors
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -39,50 +37,16 @@ class FollowChoice(Struct, frozen=True):
         return self != FollowChoice(self.is_asked)
 
 
-def _checked(read: Callable[[str], Any]) -> Callable[[click.Context, click.Parameter, str | None], Any]:
-    def check(_: click.Context, __: click.Parameter, text: str | None) -> Any:
+def _read_by(part: str) -> Callable[[click.Context, click.Parameter, str | None], Any]:
+    """What reads the text of an option, by its name in the table of doors."""
+
+    def read(_: click.Context, __: click.Parameter, text: str | None) -> Any:
         try:
-            return None if text is None else read(text)
+            return None if text is None else doors.part(part)(text)
         except (ValueError, RuntimeError) as error:
             raise click.BadParameter(str(error)) from None
 
-    return check
-
-
-def _read_share(text: str) -> float:
-    from agentunit.engine.following.sampling import parse_share
-
-    return parse_share(text)
-
-
-def _read_target(text: str) -> AlertTarget:
-    from agentunit.cli.alerting import AlertTarget
-
-    return AlertTarget(text)
-
-
-def _read_keep(text: str) -> Kept:
-    from agentunit.engine.following.state import Kept
-    from agentunit.store.erasure import Whom
-
-    what, _, age = (part.strip() for part in text.partition(","))
-    if what not in ("text", "masked"):
-        raise ValueError(f"what is kept is text or masked, with an age: masked,30d; received {text!r:.40}")
-    return Kept(what == "masked", Whom("older", age).seconds if age else None)
-
-
-def _read_address(text: str) -> tuple[str, int]:
-    host, colon, port = text.rpartition(":")
-    if not port.isdecimal() or not 0 <= int(port) <= 65535 or (colon and not host):
-        raise ValueError(f"must be a port, or HOST:PORT; received {text!r:.60}")
-    return host.strip("[]") or "127.0.0.1", int(port)
-
-
-def _read_endpoint(text: str) -> str:
-    from agentunit.traces.collector.forward import parse_backend
-
-    parse_backend(text)
-    return text
+    return read
 
 
 _START = (
@@ -93,7 +57,7 @@ _SHARED = (
     click.option(
         "--sample",
         metavar="SHARE",
-        callback=_checked(_read_share),
+        callback=_read_by("follow_share"),
         help="Score this share of the traces (5%), by a hash of their ids; failed ones always, rare slices whole.",
     ),
     click.option(
@@ -110,26 +74,26 @@ _SHARED = (
     click.option(
         "--keep",
         metavar="text|masked[,AGE]",
-        callback=_checked(_read_keep),
+        callback=_read_by("follow_keep"),
         help="Keep scored traces in the store, one run per day: masked,30d. By default only sums are kept.",
     ),
     click.option(
         "--prometheus",
         metavar="[HOST:]PORT",
-        callback=_checked(_read_address),
+        callback=_read_by("follow_address"),
         help="Serve /metrics for Prometheus, on this machine only unless a host is named.",
     ),
     click.option(
         "--otlp",
         metavar="URL",
-        callback=_checked(_read_endpoint),
+        callback=_read_by("follow_endpoint"),
         help="Send metrics and a gen_ai.evaluation.result event a score to this OTLP/HTTP endpoint (extra otel).",
     ),
     click.option(
         "--on-alert",
         "target",
         metavar="URL|COMMAND",
-        callback=_checked(_read_target),
+        callback=_read_by("alert_target"),
         help="Post each alert as JSON to this address, or run this command with it on standard input.",
     ),
 )
@@ -154,11 +118,3 @@ def follow_options(*, starts: bool) -> Callable[[_Command], _Command]:
         return wrapped  # type: ignore[no-any-return]
 
     return decorate
-
-
-def refuse_with_follow(**said: Any) -> None:
-    """Refuse options that mean nothing while a source is followed."""
-    for name, value in said.items():
-        if value:
-            option = f"--{name.replace('_', '-')}"
-            raise click.UsageError(f"{option} does not go with --follow, which keeps its results in the store")

@@ -6,21 +6,24 @@ from collections.abc import Sequence
 
 import click
 
-from agentunit.cli.compare import compare_as_asked, comparison_options, unsure_option
-from agentunit.cli.options import json_option, show_personal_data_option, store_option
-from agentunit.cli.references import how_to_complete, load_run, next_command
+from agentunit.cli.compare import compare_as_asked, comparison_options, keep_beside
+from agentunit.cli.options import json_option, show_personal_data_option, store_option, unsure_option
+from agentunit.cli.references import how_to_complete, load_run, shown_name
 from agentunit.cli.streams import remember_exit_code
 from agentunit.cli.taken_in import run_or_traces
-from agentunit.engine.decision import Unsure, count_unsure, decide_run, stored_min_coverage
-from agentunit.engine.gate_expressions import Gate, GateError, parse_gate
-from agentunit.engine.gates import DEFAULT_MIN_COVERAGE, refuse_slips
-from agentunit.engine.scored_run import ScoredRun
-from agentunit.reports.console import Terminal
-from agentunit.reports.decision_console import print_verdict
+from agentunit.engine.deciding.decision import decide_run, stored_min_coverage
+from agentunit.engine.deciding.gate_expressions import DEFAULT_MIN_COVERAGE, Gate, GateError, parse_gate
+from agentunit.engine.deciding.gates import refuse_slips
+from agentunit.engine.deciding.stored import own_decision
+from agentunit.engine.recording.suite_run import baseline_reference
+from agentunit.engine.scoring.scored_run import ScoredRun
+from agentunit.reports.console import print_line
+from agentunit.reports.decision_console import next_command, print_verdict
 from agentunit.reports.json_report import decision_as_data
-from agentunit.reports.printable import printable_json
+from agentunit.reports.printable import printable_json, printable_line
 from agentunit.reports.reported_run import Mask
-from agentunit.traces.remote import is_file
+from agentunit.reports.terminal import Terminal
+from agentunit.urls import is_file
 
 
 @click.command()
@@ -33,10 +36,10 @@ from agentunit.traces.remote import is_file
     metavar="EXPR",
     help="Such as 'faithfulness >= 0.8' or 'cost p95 <= 0.02'. Default: the gates stored with the run.",
 )
-@click.option("--baseline", metavar="RUN|FILE", help="Also compare with this run: a regression fails, too.")
+@click.option("--baseline", metavar="RUN|FILE", help="Also hold every case against this run.")
 @comparison_options(
-    "With --baseline: the metrics to compare, separated by commas. Default: all, of which those with gates count. "
-    "What is gated is said by --gate."
+    "With --baseline: the metrics to compare, separated by commas. Default: all, of which checks and those with gates "
+    "count. What is gated is said by --gate."
 )
 @unsure_option
 @click.option(
@@ -49,7 +52,8 @@ from agentunit.traces.remote import is_file
     "--max-errors",
     type=click.IntRange(min=0),
     metavar="N",
-    help="Failed cases plus failed scores that are allowed. Default: the run's own, otherwise 0.",
+    help="Count cases that the agent failed as errors, and allow N of them and of failed scores. Default: the run's "
+    "own; without one such a case is wrong, and no score may fail.",
 )
 @json_option("Print the verdicts as JSON.")
 @show_personal_data_option
@@ -62,14 +66,13 @@ def gate(
     on: tuple[str, ...],
     margins: tuple[str, ...],
     alpha: float,
-    unsure: Unsure | None,
     min_coverage: float | None,
     max_errors: int | None,
     as_json: bool,
     show_personal_data: bool,
     store_path: str,
 ) -> None:
-    """Decide on a scored run: gates, an error allowance and, with --baseline, a comparison.
+    """Decide on a scored run: by its cases, gates, an error allowance and, with --baseline, a comparison.
 
     RUN is an id, the beginning of one, a name, 'last' (the default), an exported file or a score table (.parquet).
     Nothing is run or scored again. A file or folder of traces becomes a run first, scored by the standard set and the
@@ -86,10 +89,11 @@ def gate(
     Where some scores of a metric are informational (agentunit score marks them with i), the others decide, and
     coverage counts the others only. METRIC[backend] counts all scores of that backend.
 
-    Exit codes: 1 a gate failed or a metric got worse, 2 a gate names what the run does not have, 3 errors beyond the
-    allowance (or a gate the run cannot answer), 4 the data cannot tell: a gate that names no backend has only
-    informational scores or those of several backends, a labeled rate has too few labels, or it is not shown whether
-    the run is worse than the baseline (--unsure turns 4 into 0 or 1); the first that applies.
+    Exit codes, the first that applies: 2 a gate names what the run does not have, 1 a case is broken (without
+    --baseline: wrong, and no gate says how many may be), a gate is missed or a metric got worse, 3 errors beyond the
+    allowance, or a gate the run cannot answer, 4 nothing can decide: a gate has only informational scores or those of
+    several backends, a labeled rate has too few labels, cases newly fail and were not tried to the end ('agentunit
+    rerun' does), a --margin is not ruled out, or too much is missing.
     """
     if baseline is None and (
         without := [flag for flag, given in (("--metrics", names), ("--on", on), ("--margin", margins)) if given]
@@ -113,15 +117,22 @@ def gate(
         runs = {baseline: old, **runs}
         comparison = compare_as_asked(run, old, names, margins, alpha, on=on, gates=gates, min_coverage=min_coverage)
     decision = decide_run(run, gates, comparison, min_coverage=min_coverage, max_errors=max_errors)
-    decision = Mask(show_all=show_personal_data).decision(count_unsure(decision, unsure))
+    options = {} if baseline is None else {"baseline": baseline_reference(baseline, old)}
+    decision = keep_beside(run, decision, "gate", store_path, gates=[str(gate) for gate in gates], **options)
+    decision = Mask(show_all=show_personal_data).decision(decision)
     remember_exit_code(decision.exit_code)
     if as_json:
         facts = {"run": run.header.id, "name": run.header.name}
         click.echo(printable_json({**facts, **decision_as_data(decision)}))
     else:
         console = Terminal()
-        steps = how_to_complete(runs, store_path) or [next_command(reference, run, decision)]
+        steps = how_to_complete(runs, store_path) or [next_command(shown_name(reference, run), decision)]
         print_verdict(decision, console, *steps)
+        own = own_decision(run)
+        if own is not None and own.exit_code > decision.exit_code == 0:
+            # It was decided by more than these gates: it was held against a baseline.
+            said = Mask(show_all=show_personal_data).decision(own).headline
+            print_line(printable_line(f"the run itself was decided otherwise: {said}", 240), console, "yellow")
     if decision.exit_code:
         raise click.exceptions.Exit(decision.exit_code)
 

@@ -8,14 +8,14 @@ from typing import Literal
 
 import click
 
-from agentunit.cli.import_cases import import_cases
+from agentunit import doors
 from agentunit.cli.options import InputFailure, open_store, store_option
 from agentunit.cli.references import unreadable_runs_fail
-from agentunit.reports.figures import counted
+from agentunit.engine.scoring.score_rows import is_table
+from agentunit.reports.figures import counted_cases
 from agentunit.reports.printable import printable_line
 from agentunit.store.portable import import_run as take_in
 from agentunit.store.portable import is_portable
-from agentunit.store.table_reading import is_table
 
 
 @click.command(name="import")
@@ -75,9 +75,7 @@ def import_run(
     if reference is not None:
         if run_id is not None or out is not None:
             raise click.UsageError("--run imports labels; --as and --out are for runs and tests")
-        from agentunit.cli.import_labels import import_labels
-
-        import_labels(
+        doors.part("import_labels")(
             file,
             reference,
             store_path,
@@ -97,13 +95,12 @@ def import_run(
     if not is_portable(file):
         if run_id is not None:
             raise click.UsageError(f"--as is for an exported run, which {file} is not")
-        import_cases(file, out)
+        doors.part("import_cases")(file, out)
         return
     if out is not None:
         raise click.UsageError(f"--out goes with the tests of another tool; {file} is an exported run")
     with unreadable_runs_fail(), open_store(store_path, must_exist=False) as store:
         header = take_in(store, file, run_id=run_id)
-    name = printable_line(header.name)
-    click.echo(
-        f"{counted(header.n_done, 'case')} of {name!r} imported as run {header.id}   next: agentunit show {header.id}"
-    )
+        size = store.size(header.id)
+    name, cases = printable_line(header.name), counted_cases(size.n_cases, size.n_repeats, size.n_records)
+    click.echo(f"{cases} of {name!r} imported as run {header.id}   next: agentunit show {header.id}")

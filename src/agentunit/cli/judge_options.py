@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from difflib import get_close_matches
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
-import yaml
 
-from agentunit.backends.judge.settings import configure_judge, configured, configured_values, why_not_configured
-from agentunit.backends.quality import BackendUnavailable
-from agentunit.engine.judging import judged_metrics
-from agentunit.metrics.base import describe
-from agentunit.metrics.parameters import ParameterError, adjusted
+from agentunit.backends.services import configure_judge, configured, configured_values, why_not_configured
+from agentunit.doors import part
+
+if TYPE_CHECKING:
+    from agentunit.addons.judge.win_rate import JudgedPairs
+    from agentunit.engine.scoring.judging import Sending
+    from agentunit.engine.scoring.scored_run import ScoredRun
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -105,7 +106,9 @@ class JudgeChoice:
                     changed.setdefault(metric.name, {}).setdefault("backend", self.backend)
             if not any(_chooses_backend(metric) for metric in metrics):
                 raise click.BadParameter(f"none of {', '.join(names)} has a backend to choose", param_hint="--backend")
-        made = [_changed(metric, changed.get(metric.name)) for metric in metrics]
+        made = list(metrics)
+        if changed:
+            made = [_changed(metric, changed.get(metric.name)) for metric in metrics]
         if any(_chooses_backend(metric) for metric in made):
             _refuse_wrong_settings()
         if not may_play_users:
@@ -114,6 +117,8 @@ class JudgeChoice:
 
     def refuse_unused(self, metrics: Sequence[Any]) -> None:
         """Refuse settings of a judge that no metric asks."""
+        from agentunit.engine.scoring.judging import judged_metrics
+
         if self.settings and not judged_metrics(metrics):
             options = ", ".join(OPTION_OF[name] for name in self.settings)
             why = why_not_configured() if configured() is None else "name one that does, or --backend judge"
@@ -187,8 +192,14 @@ def _with_options(command: _Command, options: Sequence[Callable[[Any], Any]]) ->
     return wrapped  # type: ignore[no-any-return]
 
 
-def _parsed(texts: Iterable[str]) -> dict[str, dict[str, Any]]:
+def _parsed(texts: Sequence[str]) -> dict[str, dict[str, Any]]:
     """``METRIC.NAME=VALUE``, where a value is read as YAML reads it: 0.5, true, [a, b], or a text."""
+    if not texts:
+        return {}
+    import yaml
+
+    from agentunit.traces.limits import LimitExceeded, check_yaml_depth
+
     parsed: dict[str, dict[str, Any]] = {}
     for each in texts:
         place, equals, text = each.partition("=")
@@ -196,13 +207,18 @@ def _parsed(texts: Iterable[str]) -> dict[str, dict[str, Any]]:
         if not equals or not dot or not metric or not name:
             raise click.BadParameter(f"must be METRIC.NAME=VALUE; received {each!r}", param_hint="--param")
         try:
+            check_yaml_depth(text)
             parsed.setdefault(metric, {})[name] = yaml.safe_load(text)
+        except LimitExceeded as error:
+            raise click.BadParameter(f"{place}: {error}", param_hint="--param") from None
         except yaml.YAMLError:
             parsed.setdefault(metric, {})[name] = text
     return parsed
 
 
 def _chooses_backend(metric: Any) -> bool:
+    from agentunit.metrics.base import describe
+
     has_field = is_dataclass(metric) and any(field.name == "backend" for field in fields(metric))
     return has_field and describe(metric).family == "quality"
 
@@ -223,6 +239,9 @@ def _refuse_wrong_settings() -> None:
 
 
 def _changed(metric: Any, parameters: Mapping[str, Any] | None) -> Any:
+    from agentunit.backends.quality import BackendUnavailable
+    from agentunit.metrics.parameters import ParameterError, adjusted
+
     if not parameters:
         return metric
     try:
@@ -231,3 +250,34 @@ def _changed(metric: Any, parameters: Mapping[str, Any] | None) -> Any:
         raise click.BadParameter(str(error), param_hint="--backend") from None
     except (ParameterError, TypeError, ValueError) as error:
         raise click.BadParameter(str(error), param_hint="--param") from None
+
+
+pairwise_option = click.option(
+    "--judge",
+    "judge",
+    type=click.Choice(["pairwise"]),
+    help="Also ask a judge which answer of each case is better, in both orders. The win rate is shown; it counts with "
+    "'--on win_rate'.",
+)
+
+
+def ask_about_pairs(
+    judge: str | None, choice: JudgeChoice, baseline: ScoredRun, runs: Sequence[ScoredRun]
+) -> Sequence[JudgedPairs | None]:
+    """What a judge chooses between each run and the baseline, after the user agreed; nothing without ``--judge``."""
+    if judge is None:
+        if choice.settings:
+            options = ", ".join(dict.fromkeys(OPTION_OF[name] for name in choice.settings))
+            raise click.UsageError(f"{options}: nothing is asked of a judge without --judge pairwise")
+        return [None] * len(runs)
+    judged: list[JudgedPairs | None] = part("ask_about_pairs")(choice, baseline, runs)
+    return judged
+
+
+def ask_before_sending(sending: Sending | None, *, yes: bool) -> None:
+    """Print what a judge will be sent and ask whether it may be; "no" leaves with exit code 2, and nothing was sent.
+
+    With ``yes``, in CI and where nobody can answer it is printed and not asked.
+    """
+    if sending is not None:
+        part("ask_before_sending")(sending, yes=yes)

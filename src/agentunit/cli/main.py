@@ -8,79 +8,128 @@ import os
 import sys
 from contextlib import suppress
 from difflib import get_close_matches
-from importlib import import_module
-from typing import Any, NoReturn
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import click
 
 import agentunit
 from agentunit.cli.streams import end_process, forget_output, remembered_exit_code
 
+if TYPE_CHECKING:
+    from agentunit.plugins import Plugin, PluginTable
+
+ENTRY_POINT_GROUP = "agentunit.commands"
 EXIT_OK = 0
 EXIT_USAGE = 2
 EXIT_ERRORS = 3
 EXIT_CANNOT_TELL = 4
 EXIT_STOPPED = 130
+_COMPLETION = "_AGENTUNIT_COMPLETE"
 # What decides must not look like a pass when its output was cut off before it had decided: as if ended by SIGPIPE.
 _EXIT_CLOSED = dict.fromkeys(("run", "rerun", "gate", "compare"), 141)
 
-# The first are what a newcomer needs; the help lists the others under "More".
-_FIRST_VERBS = {
-    "init": "Write a working suite into a folder, as a start.",
-    "run": "Record an agent on a dataset, score what it did, decide.",
-    "score": "Score recorded traces, or a run that was recorded before.",
-    "compare": "Compare a run with a baseline, case by case.",
-    "show": "Show a run, or everything about one of its cases.",
-    "demo": "Score a bundled recording: the quickest look at what AgentUnit does.",
-}
+
+class _Verb(NamedTuple):
+    """A command of AgentUnit's own: where it is, its line of help, and whether a newcomer needs it."""
+
+    target: str
+    line: str
+    is_first: bool = False
+
+
+# The help lists the first ones, and the others under "More".
 _VERBS = {
-    **_FIRST_VERBS,
-    "view": "Look at runs in the browser, or write a bundle of them to publish.",
-    "label": "Label some cases, to estimate the rate that people would give.",
-    "collect": "Receive OpenTelemetry spans from running agents and write records.",
-    "convert": "Turn traces of any format into records, to keep, share or edit.",
-    "redact": "Write traces with personal data masked, to share them.",
-    "gate": "Check a run against thresholds and a baseline.",
-    "runs": "List the runs.",
-    "rerun": "Run some cases of a run again.",
-    "promote": "Turn bad cases of a run into test cases.",
-    "export": "Write a run as one file: portable, JUnit, Markdown, CSV, Parquet, HTML.",
-    "import": "Import an exported run, labels, or the tests of another tool.",
-    "metrics": "List the metrics, or everything about one.",
-    "doctor": "Check the installation, what traces contain, and whether a suite is sound.",
-    "validity": "Measure how well metrics agree with your own labels.",
+    "init": _Verb("agentunit.cli.init:init", "Write a working suite into a folder, as a start.", True),
+    "run": _Verb("agentunit.cli.run:run", "Record an agent on a dataset, score what it did, decide.", True),
+    "score": _Verb("agentunit.cli.score:score", "Score recorded traces, or a run that was recorded before.", True),
+    "compare": _Verb("agentunit.cli.compare:compare", "Compare a run with a baseline, case by case.", True),
+    "show": _Verb("agentunit.cli.show:show", "Show a run, or everything about one of its cases.", True),
+    "demo": _Verb(
+        "agentunit.cli.demo:demo", "Score a bundled recording: the quickest look at what AgentUnit does.", True
+    ),
+    "view": _Verb(
+        "agentunit.addons.viewer.view_command:view",
+        "Look at runs in the browser, or write a bundle of them to publish.",
+    ),
+    "label": _Verb(
+        "agentunit.addons.review.label_command:label", "Label some cases, to estimate the rate that people would give."
+    ),
+    "collect": _Verb(
+        "agentunit.addons.watch.collect_command:collect",
+        "Receive OpenTelemetry spans from running agents and write records.",
+    ),
+    "convert": _Verb(
+        "agentunit.cli.convert:convert", "Turn traces of any format into records, to keep, share or edit."
+    ),
+    "redact": _Verb("agentunit.addons.redact.command:redact", "Write traces with personal data masked, to share them."),
+    "gate": _Verb("agentunit.cli.gate:gate", "Check a run against thresholds and a baseline."),
+    "runs": _Verb("agentunit.cli.runs:runs", "List the runs."),
+    "rerun": _Verb("agentunit.cli.rerun:rerun", "Run some cases of a run again."),
+    "promote": _Verb("agentunit.addons.review.promote_command:promote", "Turn bad cases of a run into test cases."),
+    "export": _Verb(
+        "agentunit.cli.export:export", "Write a run as one file: portable, JUnit, Markdown, CSV, Parquet, HTML."
+    ),
+    "import": _Verb(
+        "agentunit.cli.import_run:import_run", "Import an exported run, labels, or the tests of another tool."
+    ),
+    "metrics": _Verb("agentunit.cli.metrics:metrics", "List the metrics, or everything about one."),
+    "doctor": _Verb(
+        "agentunit.cli.doctor:doctor", "Check the installation, what traces contain, and whether a suite is sound."
+    ),
+    "validity": _Verb(
+        "agentunit.addons.review.validity_command:validity", "Measure how well metrics agree with your own labels."
+    ),
 }
-# "import" is a word of Python's own and cannot name a module.
-_MODULES = {"import": ("import_run", "import_run")}
+
+
+@cache
+def command_table() -> PluginTable[click.Command]:
+    """The commands by name, AgentUnit's own and those of installed packages."""
+    from agentunit.plugins import PluginTable
+
+    own = {name: verb.target for name, verb in _VERBS.items()}
+    return PluginTable("command", ENTRY_POINT_GROUP, own, adopt=_adopted)
+
+
+def _adopted(made: Any, _: Plugin) -> click.Command:
+    if not isinstance(made, click.Command):
+        raise TypeError(f"what its package offers is no click.Command; received {made!r:.80}")
+    return made
 
 
 class _Verbs(click.Group):
-    """The verbs, each in a module of its own, so that ``--help`` does not load them."""
+    """The commands, each in a module of its own, so that ``--help`` does not load them.
+
+    What packages brought is looked up for ``--help`` and for names that are not AgentUnit's own: it takes time.
+    """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(_VERBS)
+        return list(command_table().entries)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in _VERBS:
+        if cmd_name not in _VERBS and cmd_name not in command_table().brought:
             return None
-        module, name = _MODULES.get(cmd_name, (cmd_name, cmd_name))
         collects = gc.isenabled()
         gc.disable()
         try:
-            command: click.Command = getattr(import_module(f"agentunit.cli.{module}"), name)
+            if cmd_name not in _VERBS:
+                return _brought(ctx, cmd_name)
+            command: click.Command = command_table().own[cmd_name].load()
+            return command
         finally:
             # What modules hold stays to the end: the garbage collector need not walk through it again and again.
             gc.freeze()
             if collects:
                 gc.enable()
-        return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        nearest = get_close_matches(args[0], _VERBS, n=1)
-        if args[0] not in _VERBS and nearest:
-            ctx.fail(f"no command is called {args[0]!r}; did you mean {nearest[0]!r}?")
+        if args[0] not in _VERBS and args[0] not in (known := self.list_commands(ctx)):
+            nearest = get_close_matches(args[0], known, n=1)
+            if nearest:
+                ctx.fail(f"no command is called {args[0]!r}; did you mean {nearest[0]!r}?")
         return super().resolve_command(ctx, args)
 
     def make_context(self, *args: Any, **options: Any) -> click.Context:
@@ -99,9 +148,44 @@ class _Verbs(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl(list(_FIRST_VERBS.items()))
+            formatter.write_dl([(name, verb.line) for name, verb in _VERBS.items() if verb.is_first])
         with formatter.section("More"):
-            formatter.write_dl([item for item in _VERBS.items() if item[0] not in _FIRST_VERBS])
+            formatter.write_dl([(name, verb.line) for name, verb in _VERBS.items() if not verb.is_first])
+        brought = command_table().brought if _may_be_brought() else {}
+        if brought:
+            with formatter.section("From other packages"):
+                # A line of help would need an import.
+                formatter.write_dl([(name, str(plugin.package)) for name, plugin in brought.items()])
+
+
+def _brought(ctx: click.Context, name: str) -> click.Command | None:
+    """A command of another package; one that cannot be used is an error that names the package."""
+    from agentunit.plugins import PluginError
+
+    try:
+        return command_table().load(name)
+    except PluginError as error:
+        if ctx.resilient_parsing:  # a shell asks what could follow: this could not
+            return None
+        from agentunit.cli.options import InputFailure
+
+        raise InputFailure(str(error)) from None
+
+
+def _may_be_brought() -> bool:
+    """Whether a package here names commands. The module that reads metadata takes half as long to load as the help."""
+    for folder in sys.path:
+        with suppress(OSError), os.scandir(folder or ".") as found:
+            for each in found:
+                if each.name.endswith("-info") and _names_commands(os.path.join(each.path, "entry_points.txt")):
+                    return True
+    return False
+
+
+def _names_commands(path: str) -> bool:
+    with suppress(OSError), open(path, "rb") as stream:
+        return ENTRY_POINT_GROUP.encode() in stream.read()
+    return False
 
 
 @click.command(
@@ -153,7 +237,8 @@ def _leave_broken_process() -> NoReturn:
 def _run_verb() -> int:
     """Run what the command line asks for; returns the exit code."""
     try:
-        code = cli.main(standalone_mode=False)
+        # However it was started: a usage error names the command that people know.
+        code = cli.main(prog_name="agentunit", standalone_mode=False)
         return code if isinstance(code, int) else EXIT_OK
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
@@ -181,6 +266,9 @@ def _run_verb() -> int:
         return remembered_exit_code(EXIT_ERRORS)
     except BaseException as error:
         # A fault of ours or of the machine. It says nothing about an agent, so it must not look like a failed gate.
+        if isinstance(error, SystemExit) and _COMPLETION in os.environ:
+            # A shell asks for the completion of what was typed: Click leaves when it has answered.
+            return EXIT_USAGE if error.code else EXIT_OK
         if os.environ.get("AGENTUNIT_TRACEBACK"):
             raise
         from agentunit.reports.printable import printable_line
@@ -188,7 +276,13 @@ def _run_verb() -> int:
         if _is_store_error(error):
             click.echo(f"Error: {printable_line(str(error))}", err=True)
             return EXIT_ERRORS
+        damaged = _damaged_store()
+        if damaged is not None:
+            click.echo(f"Error: {printable_line(damaged)}", err=True)
+            return EXIT_ERRORS
         message = printable_line(f"{type(error).__name__}: {error}")
+        if isinstance(error, RecursionError):
+            message = "values of the suite, or of a file, are nested too deeply"
         click.echo(f"Error: {message} (AGENTUNIT_TRACEBACK=1 shows where)", err=True)
         return EXIT_ERRORS
 
@@ -197,6 +291,12 @@ def _is_store_error(error: BaseException) -> bool:
     """Whether the store could not be used, by a full disk for example. Who did not load it did not raise its error."""
     store = sys.modules.get("agentunit.store.schema")
     return store is not None and isinstance(error, store.StoreError)
+
+
+def _damaged_store() -> str | None:
+    """What is wrong with the store of this command, if one was opened."""
+    options = sys.modules.get("agentunit.cli.options")
+    return None if options is None else options.damaged_store()
 
 
 def _output_closed(verb: str) -> click.exceptions.Exit:

@@ -5,17 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import click
-from rich.table import Table
-from rich.text import Text
 
 from agentunit.cli.options import json_option
 from agentunit.core.results import encode_json
 from agentunit.metrics.base import MetricInfo, describe
 from agentunit.metrics.registry import DEFAULT_METRICS, UnknownMetricError, import_path, parameter_defaults, registry
-from agentunit.metrics.trust import describe_trust
-from agentunit.reports.console import Terminal
-from agentunit.reports.figures import DIRECTION_MARK, describe_direction, describe_range
-from agentunit.reports.json_report import info_as_data, known_backends
+from agentunit.metrics.trust import describe_trust, known_backends
+from agentunit.reports.console import plain_table
+from agentunit.reports.figures import DIRECTION_MARK, describe_values
+from agentunit.reports.json_report import info_as_data
+from agentunit.reports.terminal import Column, Terminal, Text, TextTable
 
 _WIDTH_WITH_TRUST = 100
 
@@ -40,11 +39,10 @@ def metrics(name: str | None, as_json: bool) -> None:
 
 def _show_all() -> None:
     console = Terminal()
-    table = Table(box=None, pad_edge=False, header_style="bold")
     # In a narrow window the text has no room beside the trust, which 'agentunit metrics NAME' tells at length.
     with_trust = console.width >= _WIDTH_WITH_TRUST
-    for heading in ("metric", "trust", "what it says") if with_trust else ("metric", "what it says"):
-        table.add_column(heading, overflow="fold", no_wrap=heading != "what it says")
+    fixed = ("metric", "trust") if with_trust else ("metric",)
+    table = plain_table(*fixed, "what it says", fixed=fixed)
     family = None
     for name, info in registry.describe_all():
         if isinstance(info, Exception):
@@ -72,12 +70,12 @@ def _show_one(name: str, as_json: bool) -> None:
         click.echo(encode_json(info_as_data(info, parameter_defaults(metric), import_path(metric))).decode())
         return
     console = Terminal()
-    console.print(f"[bold]{info.name}[/bold]  {info.summary}", highlight=False)
+    console.print(Text(info.name, style="bold").append(f"  {info.summary}", style="not bold"))
     defaults = parameter_defaults(metric)
     rows = {
         "class": import_path(metric),
         "family": info.family,
-        "range": f"{describe_range(info)}; {describe_direction(info.direction)}",
+        "range": describe_values(info),
         "needs": "; ".join(info.inputs) or "–",
         "answer keys": ", ".join(key for key, use in info.metadata_inputs.items() if use == "answer_key") or "–",
         "parameters": ", ".join(f"{key}={_shown(key, value)}" for key, value in defaults.items()) or "none",
@@ -95,17 +93,13 @@ def _show_one(name: str, as_json: bool) -> None:
         rows[f"criterion {number}"] = "\n".join([f"{criterion.text}{weight}", *levels])
     if info.stateful:
         rows["order"] = "keeps state: cases are scored in their order"
-    table = Table(box=None, pad_edge=False, show_header=False)
-    table.add_column(style="dim")
-    table.add_column(overflow="fold")
+    table = TextTable(Column(style="dim"), Column())
     for key, value in rows.items():
         table.add_row(key, Text(value))
     console.print(table)
     documentation = (metric.__doc__ or "").partition(">>>")[0].strip()
     if documentation:
-        console.print(
-            "\n" + "\n".join(line.strip() for line in documentation.splitlines()), markup=False, highlight=False
-        )
+        console.print("\n" + "\n".join(line.strip() for line in documentation.splitlines()))
 
 
 def _shown(name: str, value: Any) -> str:

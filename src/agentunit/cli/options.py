@@ -5,28 +5,58 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
 from math import inf
 from typing import Any, TypeVar
 
 import click
 
-from agentunit.backends.media.limits import configure_media_root
+from agentunit.backends.media_sources import configure_media_root
 from agentunit.cli.judge_options import JudgeChoice
 from agentunit.cli.main import EXIT_ERRORS
-from agentunit.engine.end_signals import END_SIGNALS, heard_by
-from agentunit.engine.parallel import engine_problem, usable_processors
-from agentunit.metrics.registry import DEFAULT_METRICS, resolve_metrics
+from agentunit.core.case import DatasetCase
+from agentunit.core.codec import RecordError
+from agentunit.engine.recording.end_signals import END_SIGNALS, heard_by
+from agentunit.installation import engine_problem, usable_processors
 from agentunit.reports.printable import printable_line
 from agentunit.store import opening
 from agentunit.store.opening import DEFAULT_PATH, may_exist, shown_address, sqlite_file
-from agentunit.store.protocol import RunStore
+from agentunit.store.run_store import RunStore
 from agentunit.store.schema import StoreError
-from agentunit.traces.remote import without_passwords
+from agentunit.urls import without_passwords
+
+# Help in sections, for commands with many options.
+
+
+def in_sections(sections: Mapping[str, tuple[str, ...]]) -> type[click.Command]:
+    """A kind of command whose help lists options under headings: each has the names of its options, dashes included.
+
+    Options that no section names come first, as they always do.
+    """
+    placed = {option: title for title, options in sections.items() for option in options}
+
+    class SectionedCommand(click.Command):
+        def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+            groups: dict[str, list[tuple[str, str]]] = {"Options": [], **{title: [] for title in sections}}
+            for param in self.get_params(ctx):
+                row = param.get_help_record(ctx)
+                if row is not None:
+                    title = next((placed[name] for name in param.opts if name in placed), "Options")
+                    groups[title].append(row)
+            for title, rows in groups.items():
+                if rows:
+                    with formatter.section(title):
+                        formatter.write_dl(rows)
+
+    return SectionedCommand
+
 
 _TIME_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 _Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+run_argument = click.argument("run_reference", metavar="RUN")
 
 
 class InputFailure(click.ClickException):
@@ -35,6 +65,12 @@ class InputFailure(click.ClickException):
     exit_code = EXIT_ERRORS
 
     def __init__(self, message: str) -> None:
+        error = sys.exc_info()[1]
+        if isinstance(error, RecordError) or type(error).__module__.startswith("agentunit.datasets."):
+            # What is wrong with a record, a row or a cell is said with what stands there.
+            from agentunit.reports.reported_run import printing_mask
+
+            message = printing_mask().name(message)
         super().__init__(printable_line(without_passwords(message)))
 
 
@@ -74,7 +110,7 @@ def by_option(command: _Command) -> _Command:
     """``--by``: the table also by slice."""
 
     def check(_: click.Context, __: click.Parameter, field: str | None) -> str | None:
-        from agentunit.engine.case_fields import check_field
+        from agentunit.engine.scoring.case_fields import check_field
 
         try:
             return None if field is None else check_field(field)
@@ -88,6 +124,43 @@ def by_option(command: _Command) -> _Command:
         callback=check,
         help="Also a table by slice: metadata.category, metadata.a.b or tag. The slices that differ most come first.",
     )(command)
+
+
+def _say_that_unsure_is_gone(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
+    if value is not None and not context.resilient_parsing:
+        click.echo(
+            f"note: --unsure {value} has no effect any more: cases decide now, failing ones are tried again, and exit "
+            "code 4 is left for what nothing can decide (docs/statistics.md)",
+            err=True,
+        )
+
+
+# What earlier versions took, accepted for one more edition.
+unsure_option = click.option(
+    "--unsure",
+    type=click.Choice(["pass", "fail", "by-case"]),
+    hidden=True,
+    expose_value=False,
+    callback=_say_that_unsure_is_gone,
+)
+
+margin_option = click.option(
+    "--margin",
+    "margins",
+    multiple=True,
+    metavar="METRIC=LOSS",
+    help="Also ask that a loss of this size is ruled out: 0.02, or 10% of the metric's mean. Without METRIC=: of all "
+    "that are tested.",
+)
+
+tries_option = click.option(
+    "--tries",
+    "most_tries",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="The most tries of a case that newly fails, the first ones included. 1: nothing is tried again. Default: as "
+    "many as it takes to tell a broken case from a flaky one.",
+)
 
 
 def jobs_option(command: _Command) -> _Command:
@@ -154,6 +227,21 @@ def media_root_option(command: _Command) -> _Command:
     )(command)
 
 
+_opened: dict[str, None] = {}
+
+
+def damaged_store() -> str | None:
+    """What is wrong with a store of this command, for an error that nothing else explains; ``None``: nothing."""
+    from agentunit.store.sqlite import why_damaged
+
+    for path in _opened:
+        file = opening.sqlite_file(path)
+        why = None if file is None else why_damaged(file)
+        if why is not None:
+            return f"{path} is damaged ({why}): put a copy of it in its place"
+    return None
+
+
 def open_store(path: str, *, must_exist: bool = True, read_only: bool = False) -> RunStore:
     """The store of a command; one that is not there yet is an error unless the command makes it.
 
@@ -165,6 +253,7 @@ def open_store(path: str, *, must_exist: bool = True, read_only: bool = False) -
             raise InputFailure(
                 f"no runs are kept in {shown} yet ('agentunit run SUITE' makes some; --store names another)"
             )
+        _opened[path] = None
         return opening.open_store(path, read_only=read_only)
     except StoreError as error:
         raise InputFailure(str(error)) from None
@@ -214,8 +303,18 @@ def seconds_from(text: str) -> float:
     return seconds
 
 
+def print_field_notes(cases: Sequence[DatasetCase], declared: Collection[str] = ()) -> None:
+    """Say which fields of a dataset are probably misspelled: they are not read."""
+    from agentunit.datasets.rows import field_notes
+
+    for slip in field_notes(cases, declared):
+        click.echo(f"note: {printable_line(slip)}", err=True)
+
+
 def metrics_from(names: Sequence[str], choice: JudgeChoice) -> list[Any]:
     """The metrics named on a command line, with their parameters from it; a wrong name is a usage error."""
+    from agentunit.metrics.registry import DEFAULT_METRICS, resolve_metrics
+
     wanted = [name.strip() for group in names for name in group.split(",") if name.strip()]
     # A user's own metric is usually a module beside the traces; last, so that no file there takes another's place.
     if any(":" in name for name in wanted) and os.getcwd() not in sys.path:

@@ -12,18 +12,19 @@ from typing import IO, Any, cast
 
 from agentunit.cli.options import InputFailure
 from agentunit.traces.native import STDIN, spoken_os_error
-from agentunit.traces.remote import RemoteOutput, is_remote
+from agentunit.urls import RemoteOutput, is_remote, open_output
 
 # A score line may be as long as the usual buffer: each would be a call of the system.
 _BUFFER_BYTES = 1 << 18
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class Output:
     """A stream whose content takes the place of ``out`` by ``finish``; a name that ends in .gz is compressed.
 
     A file is written beside its place until then, by one command at a time. Without ``finish``, what was there before
-    stays; what was written stays beside it as .part where that can be read (``keeps_unfinished``). By URL there is
-    nothing before ``finish``.
+    stays; what was written stays beside it as .part where that can be read (``keeps_unfinished``), unless the disk is
+    full. By URL there is nothing before ``finish``.
     """
 
     def __init__(self, out: str, *, keeps_unfinished: bool = True) -> None:
@@ -36,7 +37,7 @@ class Output:
         self._is_finished = False
         if is_remote(out):
             try:
-                self._remote = RemoteOutput(out)
+                self._remote = open_output(out)
             except OSError as error:
                 raise cannot_write(out, error) from None
             raw = cast(IO[bytes], self._remote)
@@ -58,7 +59,9 @@ class Output:
                     self.stream.close()
                 self._remote.discard()
             return
-        if self._alone is not None and not self._is_finished and not self._keeps_unfinished:
+        # What fills a disk must not stay on it.
+        is_kept = self._keeps_unfinished and getattr(error, "errno", None) not in _NO_ROOM
+        if self._alone is not None and not self._is_finished and not is_kept:
             self.remove_unfinished()
         self._close()
 
@@ -109,6 +112,8 @@ class Output:
             else:
                 self._remote.discard()
         except OSError as error:
+            if error.errno in _NO_ROOM:
+                self.remove_unfinished()
             raise cannot_write(self.out, error) from None
 
 
@@ -185,7 +190,7 @@ def open_for_writing(path: str, *, compressed: bool = False) -> IO[bytes]:
         return open(sys.__stdout__.fileno() if sys.__stdout__ else 1, "wb", closefd=False)
     try:
         if is_remote(path):
-            return cast(IO[bytes], RemoteOutput(path))
+            return cast(IO[bytes], open_output(path))
         return gzip.open(path, "wb") if compressed else open(path, "wb")  # type: ignore[return-value]
     except OSError as error:
         raise cannot_write(path, error) from None

@@ -15,27 +15,23 @@ import msgspec
 
 from agentunit.cli.options import InputFailure, open_store
 from agentunit.core.codec import RecordError
-from agentunit.core.results import describe_score_lines
-from agentunit.engine.decision import Decision
-from agentunit.engine.gate_expressions import GateError
-from agentunit.engine.scored_run import ScoredRun, find_scored_run, run_from_file
-from agentunit.engine.slices import SliceTable
-from agentunit.engine.unfinished import is_unfinished, n_with_scores
-from agentunit.reports.printable import printable_line, show_command
+from agentunit.core.results import describe_own_file
+from agentunit.engine.deciding.gate_expressions import GateError
+from agentunit.engine.scoring.score_rows import is_table
+from agentunit.engine.scoring.scored_run import ScoredRun, find_scored_run, is_unfinished, n_with_scores, run_from_file
+from agentunit.engine.scoring.slices import SliceTable
+from agentunit.reports.printable import printable_line
 from agentunit.reports.reported_run import ReportedRun, how_to_resume, open_run, open_run_file, store_arguments
 from agentunit.reports.reporters import ReportError
 from agentunit.store.opening import may_exist
 from agentunit.store.portable import is_portable
-from agentunit.store.protocol import RunStore
+from agentunit.store.run_store import RunStore
 from agentunit.store.schema import StoreError
-from agentunit.store.table_reading import is_table
 from agentunit.traces.compressed import BROKEN_STREAM, ZstandardMissing, bounded_lines, decompressed
-from agentunit.traces.remote import is_file, is_remote
+from agentunit.urls import is_file, is_remote
 
 # What can be a path and is hardly a run's name: it has a folder, or ends like a file.
 _PATH = re.compile(r"[/\\]|\.[A-Za-z][A-Za-z0-9]{1,7}\Z")
-
-run_argument = click.argument("run_reference", metavar="RUN")
 
 
 @contextmanager
@@ -77,14 +73,17 @@ def sliced_as_asked(slices_of: Callable[..., SliceTable], *arguments: Any) -> Sl
             raise InputFailure(str(error)) from None
 
 
-def find_reported_run(reference: str, store_path: str, *, show_personal_data: bool) -> ReportedRun:
-    """A run with its records: of an exported file, of a score table, which has none, or of the store."""
+def find_reported_run(reference: str, store_path: str, *, show_personal_data: bool, held: bool = True) -> ReportedRun:
+    """A run with its records: of an exported file, of a score table, which has none, or of the store.
+
+    One of the store is not ``held`` in memory for whoever looks at single cases.
+    """
     if is_file(reference):
         return open_run_file(reference, show_personal_data=show_personal_data)
     store = open_store(store_path, read_only=True)
     try:
         _note_shared_name(reference, store)
-        return open_run(reference, store, show_personal_data=show_personal_data)
+        return open_run(reference, store, show_personal_data=show_personal_data, held=held)
     except StoreError:
         store.close()
         raise
@@ -94,18 +93,30 @@ def note_what_stays(references: Sequence[str], store_path: str) -> None:
     """Say that names and addresses stay in what was written of runs, unless their store keeps masked text only."""
     if not any(is_file(each) for each in references):
         with open_store(store_path, read_only=True) as store:
-            if store.keeps_masked:
+            if store.masking.is_on:
                 return
-    click.echo(
-        "names and addresses may be in it: 'agentunit redact TRACES --out FILE' masks them, to score FILE", err=True
-    )
+    reference = references[0] if references else "RUN"
+    masks = "masks the records, to score FILE"
+    if is_file(reference) and is_table(reference):
+        # A table holds no records: the traces are masked that its scores were made of.
+        way = f"'agentunit redact TRACES --out FILE' {masks}"
+    elif is_file(reference) and is_portable(reference):
+        taken_in = shlex.join(["agentunit", "import", reference])
+        way = f"'{taken_in}' takes the run in, and 'agentunit redact RUN --out FILE' {masks}"
+    else:
+        where = [] if os.path.exists(reference) else store_arguments(store_path)
+        way = f"'{shlex.join(['agentunit', 'redact', reference, '--out', 'FILE', *where])}' {masks}"
+    click.echo(printable_line(f"names and addresses may be in it: {way}"), err=True)
 
 
 def refuse_other_files(reference: str, store_path: str) -> None:
     """Say what is wrong with a reference that can only be a file: it is not there, or it holds scores alone."""
     if is_file(reference):
-        if not is_remote(reference) and (scores := describe_score_lines(_first_names(reference))) is not None:
-            raise InputFailure(f"{reference} {scores}")
+        if is_remote(reference) or is_portable(reference):
+            return
+        own = describe_own_file(_first_names(reference), reference)
+        if own is not None:
+            raise InputFailure(f"{reference}: {own}")
         return
     if is_remote(reference) or os.path.exists(reference) or not _PATH.search(reference):
         return
@@ -187,8 +198,6 @@ def how_to_complete(runs: Mapping[str, ScoredRun], store_path: str) -> list[str]
     return list(dict.fromkeys(commands))
 
 
-def next_command(reference: str, run: ScoredRun, decision: Decision) -> str:
-    """How to look at a run, or at the case that matters most in it."""
-    shown = reference if is_file(reference) else run.header.id
-    first = next(iter(decision.cases_to_see), None)
-    return shlex.join(["agentunit", "show", shown]) if first is None else show_command(shown, first)
+def shown_name(reference: str, run: ScoredRun) -> str:
+    """What other commands find a run by: the file it was read from, or its id, whatever it was called by."""
+    return reference if is_file(reference) else run.header.id

@@ -2,32 +2,36 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import IO, NamedTuple
+from typing import NamedTuple, Protocol
 
 import click
 
 from agentunit.cli.main import EXIT_ERRORS
-from agentunit.cli.options import InputFailure
 from agentunit.cli.outputs import Output
 from agentunit.core.records import Record
 from agentunit.core.results import InputError
-from agentunit.engine.columns import Block
-from agentunit.engine.parallel.folder import Identity, JobFolder
-from agentunit.engine.parallel.pool import WorkFailed
-from agentunit.engine.parallel.results import UnitsInOrder
-from agentunit.engine.parallel.rewriting import RECORDS_AT_ONCE
-from agentunit.engine.parallel.work import Job
-from agentunit.reports.console import Terminal, error_line
+from agentunit.core.score_block import MaskedValues
+from agentunit.doors import part
+from agentunit.reports.console import error_line
 from agentunit.reports.progress import Progress
+from agentunit.reports.terminal import Terminal
 from agentunit.reports.trace_console import print_reading
 from agentunit.traces.grouping import GroupBy
 from agentunit.traces.native import STDIN
 from agentunit.traces.reading import TraceFiles, TraceSource
 
+# A few at a time are redacted faster than one by one.
+RECORDS_AT_ONCE = 16
 _SHOWN = 5
+
+
+class RewritesBlock(Protocol):
+    """What gives the lines of some records, and what was masked in them. It must be able to go to another process."""
+
+    def __call__(self, records: Sequence[Record], /) -> tuple[list[bytes], MaskedValues | None]:
+        """The lines, one a record and without their ends."""
 
 
 class Rewritten(NamedTuple):
@@ -68,36 +72,18 @@ def _readable(source: Iterable[Record | InputError], errors: list[InputError]) -
 def rewrite_in_processes(
     source: TraceFiles,
     out: str,
-    job: Job,
+    rewritten: RewritesBlock,
     jobs: int,
-    final: Callable[[Block, bytes], bytes] | None = None,
+    *,
+    format_name: str | None,
+    final: Callable[[MaskedValues, bytes], bytes] | None = None,
 ) -> Rewritten:
-    """Write the records of files as a job does; ``final`` gives the lines of each block, if they are to be others."""
-    errors: list[InputError] = []
-    n_records = 0
-    with tempfile.TemporaryDirectory(prefix="agentunit-blocks-") as folder, Output(out) as output:
+    """Write the records of files as ``rewritten`` gives them back, in several processes.
 
-        def take(block: Block, lines: IO[bytes]) -> None:
-            nonlocal n_records
-            n_records += block.n_records
-            if final is None:
-                output.append(lines, block.n_line_bytes)
-            else:
-                output.stream.write(final(block, lines.read(block.n_line_bytes)))
-
-        kept = JobFolder(folder, Identity({}, {}, {}), resume=False)
-        units = UnitsInOrder(source, job, kept, jobs=jobs, take=take, take_error=errors.append)
-        progress = Progress("records", fraction=units.fraction, failures=lambda: len(errors))
-        tick = progress.ticker()
-        try:
-            for _ in units.work():
-                tick(n_records)
-        except WorkFailed as error:
-            raise InputFailure(str(error)) from None
-        finally:
-            progress.clear()
-        output.finish(keep=n_records > 0)
-    return Rewritten(n_records, errors)
+    ``final`` gives the lines of each block in which something was masked, if they are to be others.
+    """
+    done: Rewritten = part("rewrite_in_processes")(source, out, rewritten, jobs, format_name, final)
+    return done
 
 
 def can_share(source: TraceSource, files: Sequence[str], group_by: GroupBy) -> TraceFiles | None:
@@ -118,6 +104,6 @@ def conclude_rewriting(
     written = f"1 {what}" if done.n_records == 1 else f"{done.n_records:,} {what}s"
     lines.append(f"{written} in {where}" if done.n_records else f"no {what}s")
     for line in (*lines, *(more if done.n_records else ())):
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
+        console.print(line, soft_wrap=True)
     if done.errors or not done.n_records:
         raise click.exceptions.Exit(EXIT_ERRORS)

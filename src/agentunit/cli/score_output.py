@@ -1,17 +1,15 @@
-"""Where ``agentunit score --out`` puts scores, lines of JSON or a score table (.parquet), and a run as data."""
+"""Where ``agentunit score --out`` puts scores, and how the command ends: its run as data, its errors, its exit code."""
 
 from __future__ import annotations
 
-import os
-import time
 from collections.abc import Sequence
 from datetime import datetime, timezone
 from typing import IO, Any, Protocol
 
+import click
 from msgspec import structs
 
 import agentunit
-from agentunit.cli.options import InputFailure
 from agentunit.cli.outputs import Output, unfinished_path
 from agentunit.core.results import (
     CaseScores,
@@ -20,21 +18,19 @@ from agentunit.core.results import (
     RunRecord,
     RunSummary,
     append_scores,
-    decode_case_scores,
-    decode_json,
     encode_json,
 )
-from agentunit.engine.judge_plan import judge_described
-from agentunit.engine.judging import judged_metrics
-from agentunit.engine.scored_run import infos_as_data
-from agentunit.engine.scoring import RunTotals
-from agentunit.engine.slices import SliceTable
-from agentunit.engine.table_run import ScoreTableWriter
+from agentunit.doors import part
+from agentunit.engine.deciding.decision import Decision
+from agentunit.engine.scoring.records import RunTotals
+from agentunit.engine.scoring.score_rows import is_table_name
+from agentunit.engine.scoring.slices import SliceTable
 from agentunit.metrics.base import describe
 from agentunit.metrics.registry import parameters
-from agentunit.store.parquet_table import TableUnavailable, is_table_name, load_parquet, new_header
-from agentunit.traces.native import STDIN
-from agentunit.traces.remote import shown_source
+from agentunit.reports.console import error_line
+from agentunit.reports.printable import printable_line
+from agentunit.reports.reported_run import masked_error
+from agentunit.urls import shown_source
 
 
 class ScoreSink(Protocol):
@@ -67,17 +63,16 @@ class ScoreSink(Protocol):
 
 def open_sink(out: str, metrics: Sequence[Any], files: Sequence[str], max_errors: int) -> ScoreSink:
     """The sink for an output by its name."""
-    return TableSink(out, metrics, files, max_errors) if is_table_name(out) else LineSink(out)
+    if not is_table_name(out):
+        return LineSink(out)
+    sink: ScoreSink = part("score_table_sink")(out, metrics, files, max_errors)
+    return sink
 
 
 def check_output(out: str | None) -> None:
     """Refuse a table that cannot be written before anything is scored."""
-    if out is None or not is_table_name(out):
-        return
-    try:
-        load_parquet()
-    except TableUnavailable as error:
-        raise InputFailure(f"--out {out}: {error}") from None
+    if out is not None and is_table_name(out):
+        part("check_table_output")(out)
 
 
 def kept_unfinished(out: str | None) -> str | None:
@@ -122,60 +117,6 @@ class LineSink:
         self._output.remove_unfinished()
 
 
-class TableSink:
-    """A score table: the run is its metadata."""
-
-    def __init__(self, out: str, metrics: Sequence[Any], files: Sequence[str], max_errors: int) -> None:
-        name = os.path.basename(out.rstrip("/"))[: -len(".parquet")] or "scores"
-        settings: dict[str, Any] = {
-            "metrics": [metric.name for metric in metrics],
-            "metric_infos": infos_as_data(metrics),
-            "metric_uses": [MetricUse(each.name, describe(each).version, parameters(each)) for each in metrics],
-            "sources": ["standard input" if each == STDIN else shown_source(each) for each in files],
-            "max_errors": max_errors,
-        }
-        if judged_metrics(metrics):
-            settings["judge"] = judge_described()
-        self._output = Output(out, keeps_unfinished=False)
-        # As plain data at once: what cannot be written must not come to light at the end.
-        self._writer = ScoreTableWriter(self._output.stream, new_header(name, decode_json(encode_json(settings))))
-
-    def __enter__(self) -> TableSink:
-        return self
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        self._writer.__exit__(kind, error, trace)
-        self._output.__exit__(kind, error, trace)
-
-    def add(self, case: CaseScores) -> None:
-        """Keep the rows of a case until there is a row group of them."""
-        self._writer.add_case(case)
-
-    def write(self, lines: Sequence[bytes]) -> None:
-        """Keep the rows of cases that another process scored."""
-        for line in lines:
-            self._writer.add_case(decode_case_scores(line))
-
-    def append(self, lines: IO[bytes], n_bytes: int) -> None:
-        """Keep the rows of cases that another process scored."""
-        self.write(lines.read(n_bytes).splitlines())
-
-    def finish(self, totals: RunTotals) -> None:
-        """Write the metadata, and put the file in its place."""
-        header = self._writer.header
-        header.status, header.finished_at, header.n_done = "finished", time.time(), totals.n_cases
-        if totals.judge_problems:
-            header.settings["judge_problems"] = list(totals.judge_problems)
-        errors = [InputError(shown_source(each.source), each.line, each.reason) for each in totals.input_errors]
-        self._writer.finish(n_input_errors=totals.n_input_errors, input_errors=errors)
-        self._output.finish(keep=totals.n_cases > 0)
-
-    def remove_unfinished(self) -> None:
-        """Remove the file that was begun."""
-        self._writer.__exit__(None, None, None)
-        self._output.remove_unfinished()
-
-
 def run_as_data(
     files: Sequence[str],
     metrics: Sequence[Any],
@@ -191,3 +132,22 @@ def run_as_data(
         summary=summary,
     )
     return {**structs.asdict(record), **({} if slices is None else {"slices": slices})}
+
+
+def list_error(error: InputError, errors_stream: IO[bytes] | None) -> None:
+    """Write what could not be read to the file of ``--errors``, where there is one."""
+    if errors_stream is not None:
+        errors_stream.write(encode_json(masked_error(error)) + b"\n")
+
+
+def leave(decision: Decision, summary: RunSummary, as_json: bool) -> None:
+    """Leave with the exit code of the decision, and say on standard error why it is not 0."""
+    if not decision.exit_code:
+        return
+    # That nothing was there to score is said already, with the names of the files.
+    if decision.reasons[0].kind == "no records" and not as_json:
+        raise click.exceptions.Exit(decision.exit_code)
+    # Without a table on the screen, this line is all there is to see.
+    first = f"; first: {error_line(summary.input_errors[0])}" if summary.input_errors and as_json else ""
+    click.echo(printable_line(decision.headline) + first, err=True)
+    raise click.exceptions.Exit(decision.exit_code)

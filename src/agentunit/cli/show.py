@@ -2,43 +2,16 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Sequence
-
 import click
 
 from agentunit.cli.options import (
-    InputFailure,
     all_rows_option,
     by_option,
     json_option,
+    run_argument,
     show_personal_data_option,
     store_option,
 )
-from agentunit.cli.references import (
-    find_reported_run,
-    meant_case,
-    names_traces,
-    run_argument,
-    sliced_as_asked,
-    unknown_case,
-    unreadable_runs_fail,
-)
-from agentunit.cli.trace_inputs import trace_files_from
-from agentunit.core.records import Record
-from agentunit.engine.scoring import score
-from agentunit.engine.slices import slices_of_run
-from agentunit.metrics.base import MetricInfo, describe
-from agentunit.metrics.parameters import kept_here
-from agentunit.metrics.registry import DEFAULT_METRICS, resolve_metrics
-from agentunit.reports.case_console import print_case
-from agentunit.reports.case_view import view_case, worst_repeat
-from agentunit.reports.console import Terminal, print_line
-from agentunit.reports.json_report import run_as_data
-from agentunit.reports.printable import printable_json, printable_line, show_command
-from agentunit.reports.reported_run import Mask, ReportedCase, ReportedRun, how_to_resume
-from agentunit.reports.run_console import print_stored_run
-from agentunit.traces.remote import is_file
 
 
 @click.command()
@@ -79,125 +52,17 @@ def show(
         raise click.UsageError("--repeat needs a CASE")
     if by is not None and case_id is not None:
         raise click.UsageError("--by goes with a whole run, not with a CASE")
-    if names_traces(run_reference, store_path):
-        if case_id is None:
-            raise click.UsageError(
-                f"{run_reference} holds no run: 'agentunit score {shlex.quote(run_reference)}' scores it, and "
-                "'agentunit show FILE CASE' shows one of its cases"
-            )
-        mask = Mask(show_all=show_personal_data)
-        ids, found, infos, files = _cases_of_file(run_reference, case_id, mask)
-        if not found:
-            meant = meant_case(case_id, ids)
-            if meant is None:
-                raise unknown_case(run_reference, case_id, ids)
-            _, found, infos, files = _cases_of_file(run_reference, meant, mask)
-        _print_repeats(found, case_id, repeat, infos, "", full=full, as_json=as_json, files=files)
-        return
-    with (
-        unreadable_runs_fail(),
-        find_reported_run(run_reference, store_path, show_personal_data=show_personal_data) as reported,
-    ):
-        if case_id is not None:
-            _show_case(reported, case_id, repeat, full=full, as_json=as_json)
-            return
-        if by is not None:
-            reported.add_slices(sliced_as_asked(slices_of_run, reported.run, by))
-        if as_json:
-            sliced = {"slices": reported.slices[0]} if reported.slices else {}
-            click.echo(printable_json({**run_as_data(reported), **sliced}))
-        else:
-            next_steps = _next_steps(reported, run_reference, store_path)
-            print_stored_run(reported, Terminal(), next_steps=next_steps, all_rows=all_rows)
+    # What is shown is read by who looks: the help needs none of it.
+    from agentunit.cli._show_work import show_run
 
-
-def _show_case(reported: ReportedRun, case_id: str, repeat: int | None, *, full: bool, as_json: bool) -> None:
-    repeats = reported.case(case_id)
-    if not repeats:
-        meant = meant_case(case_id, reported.case_ids())
-        if meant is None:
-            raise unknown_case(reported.label, case_id, reported.case_ids())
-        repeats = reported.case(meant)
-    _print_repeats(repeats, case_id, repeat, reported.infos, reported.run.header.id, full=full, as_json=as_json)
-
-
-def _cases_of_file(
-    path: str, case_id: str, mask: Mask
-) -> tuple[list[str], list[ReportedCase], dict[str, MetricInfo], list[str]]:
-    """The ids of the records of a file or folder, those of one case, scored, the facts about metrics, and their files.
-
-    Nobody was asked whether a judge may see them, so none is.
-    """
-    metrics = [kept for each in resolve_metrics(DEFAULT_METRICS) if (kept := kept_here(each)) is not None]
-    ids: dict[str, None] = {}
-    wanted: list[Record] = []
-    place_of: list[int] = []
-    files: list[str] = []
-    source = trace_files_from([path], None, "trace")
-    for position, record in enumerate(each for each in source if isinstance(each, Record)):
-        # As scoring calls it.
-        record.case.id = record.case.id or f"case-{position + 1}"
-        ids[record.case.id] = None
-        if record.case.id == case_id:
-            wanted.append(record)
-            place_of.append(position)
-            files.append(source.current_file or "")
-    scored = list(score(wanted, metrics)) if wanted else []
-    found = [
-        ReportedCase(place_of[place], place, record.case.id, False, 0.0, record, case.scores)
-        for place, (record, case) in enumerate(zip(wanted, scored, strict=True))
-    ]
-    infos = {metric.name: describe(metric) for metric in metrics}
-    return list(ids), list(map(mask.case, found)), infos, files
-
-
-def _print_repeats(
-    repeats: Sequence[ReportedCase],
-    case_id: str,
-    repeat: int | None,
-    infos: dict[str, MetricInfo],
-    run_id: str,
-    *,
-    full: bool,
-    as_json: bool,
-    files: Sequence[str] = (),
-) -> None:
-    """Print the worst of the repeats, or the one that was asked for; ``files`` are those of records with one id."""
-    wanted = [case for case in repeats if repeat is None or case.repeat + 1 == repeat]
-    if not wanted:
-        there = ", ".join(str(case.repeat + 1) for case in repeats)
-        raise InputFailure(f"case {case_id!r} has no repeat {repeat}; it has {there}")
-    if as_json:
-        click.echo(printable_json([view_case(case) for case in wanted]))
-        return
-    console = Terminal()
-    chosen = worst_repeat(wanted, infos)
-    print_case(view_case(chosen), infos, console, run_id=run_id, full=full)
-    if len(repeats) > 1:
-        _print_other_repeats(repeats, chosen, files if len(set(files)) > 1 else [], console)
-
-
-def _print_other_repeats(
-    repeats: Sequence[ReportedCase], chosen: ReportedCase, files: Sequence[str], console: Terminal
-) -> None:
-    heading = "\nCases with this id, of several files (--repeat N shows another)" if files else "\nRepeats"
-    console.print(heading, style="bold", highlight=False)
-    for number, case in enumerate(repeats):
-        mark = "→" if case is chosen else " "
-        scores = ", ".join(
-            f"{metric} {score.result.value:.3g}"
-            for metric, score in case.scores.items()
-            if score.result.value is not None and score.status == "ok"
-        )
-        where = f"{printable_line(files[number])}: " if files else ""
-        how = "the agent failed" if case.failed else printable_line(scores, 200)
-        print_line(f"{mark} {case.repeat + 1}  {where}{how}", console)
-
-
-def _next_steps(reported: ReportedRun, reference: str, store_path: str) -> list[str]:
-    """The command to go on with: the rest of an unfinished run, a case behind the decision, or one of the worst."""
-    ids = [*reported.decision.failing_cases, *reported.worst_cases()] or reported.case_ids()[:1]
-    quoted = shlex.quote(reference)
-    steps = [show_command(reference, ids[0])] if ids else []
-    resume = None if is_file(reference) else how_to_resume(reported.run.header, store_path)
-    return [*([resume] if resume else []), *steps, f"agentunit export {quoted} --to run.html"][:1]
+    show_run(
+        run_reference,
+        case_id,
+        repeat,
+        store_path,
+        full=full,
+        by=by,
+        all_rows=all_rows,
+        as_json=as_json,
+        show_personal_data=show_personal_data,
+    )

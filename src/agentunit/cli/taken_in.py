@@ -12,23 +12,23 @@ from typing import Any
 import click
 
 import agentunit
-from agentunit.cli.gated_metrics import gated_metric
 from agentunit.cli.options import InputFailure, open_store
 from agentunit.cli.references import names_traces, refuse_other_files
 from agentunit.cli.trace_inputs import trace_files_from
 from agentunit.core.codec import encode_record
 from agentunit.core.records import Record
-from agentunit.engine.gate_expressions import GateError, parse_gate
-from agentunit.engine.rescoring import score_run
+from agentunit.engine.deciding.gate_expressions import GateError, parse_gate
+from agentunit.engine.recording.suite import gated_metric
+from agentunit.engine.scoring.rescoring import score_run
 from agentunit.metrics.parameters import kept_here
 from agentunit.metrics.registry import DEFAULT_METRICS, resolve_metrics
-from agentunit.reports.console import Terminal
 from agentunit.reports.figures import counted
 from agentunit.reports.printable import printable_line
 from agentunit.reports.progress import Progress
+from agentunit.reports.terminal import Terminal
 from agentunit.reports.trace_console import print_reading
 from agentunit.store.portable import is_portable
-from agentunit.store.protocol import RunStore
+from agentunit.store.run_store import RunStore
 
 _FINGERPRINT = "traces_fingerprint"
 

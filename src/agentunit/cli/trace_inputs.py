@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
-from agentunit.cli.options import InputFailure, open_store
-from agentunit.core.case import DatasetCase
+from agentunit.cli.options import InputFailure, open_store, print_field_notes
 from agentunit.core.records import Record
 from agentunit.core.results import InputError
 from agentunit.datasets.readers import DatasetError, load_dataset
-from agentunit.datasets.rows import field_notes
-from agentunit.reports.printable import printable_line
 from agentunit.store.opening import may_exist
+from agentunit.store.runs import is_again
 from agentunit.store.schema import StoreError
 from agentunit.traces.expected import ExpectedAnswers
 from agentunit.traces.grouping import GroupBy
 from agentunit.traces.native import STDIN, spoken_os_error
 from agentunit.traces.reading import TraceFiles, TraceSource
-from agentunit.traces.remote import is_remote, refuse_missing_url
 from agentunit.traces.spans import ReadingNotes
+from agentunit.urls import is_remote, refuse_missing_url
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -75,12 +73,6 @@ def trace_files_from(
         raise click.BadParameter(str(error), param_hint="--from") from None
 
 
-def print_field_notes(cases: Sequence[DatasetCase], declared: Collection[str] = ()) -> None:
-    """Say which fields of a dataset are probably misspelled: they are not read."""
-    for slip in field_notes(cases, declared):
-        click.echo(f"note: {printable_line(slip)}", err=True)
-
-
 class StoredRun:
     """The records of a run in the store, read as trace files are."""
 
@@ -98,7 +90,8 @@ class StoredRun:
     def __iter__(self) -> Iterator[Record | InputError]:
         with open_store(self._store_path, read_only=True) as store:
             for stored in store.records(self._run_id):
-                yield stored.record
+                if not is_again(stored.repeat):
+                    yield stored.record
 
 
 def files_or_run(

@@ -15,12 +15,17 @@ import msgspec
 from msgspec import Struct
 
 from agentunit.core.case import DatasetCase
-from agentunit.core.interactions import AgentInteraction, AgentRole, ConflictEvent, HandoffEvent
-from agentunit.core.outcome import Outcome
-from agentunit.core.records import RECORD_VERSION, LooseRecord, Record, as_mapping
+from agentunit.core.records import RECORD_VERSION, LooseRecord, Outcome, Record, as_mapping
 from agentunit.core.results import decode_json, encode_json, json_fallback
-from agentunit.core.time import epoch_seconds
-from agentunit.core.trace import TraceEvent, TraceLog
+from agentunit.core.trace import (
+    AgentInteraction,
+    AgentRole,
+    ConflictEvent,
+    HandoffEvent,
+    TraceEvent,
+    TraceLog,
+    epoch_seconds,
+)
 
 _EXTRA_KEY = "__extra__"
 _StructT = TypeVar("_StructT", bound=Struct)
@@ -205,8 +210,10 @@ def _decode_leniently(line: bytes | str) -> Record:
 
 def _set_extra_aside(plain: Mapping[str, Any], kind: type[Struct]) -> dict[str, Any]:
     known = _KNOWN[kind]
-    tidy = {key: value for key, value in plain.items() if key in known}
-    unknown = {key: value for key, value in plain.items() if key not in known}
+    tidy, unknown = dict(plain), {}
+    # Most records have no other fields, and one look tells.
+    if not plain.keys() <= known:
+        unknown = {key: tidy.pop(key) for key in plain if key not in known}
     if kind is TraceEvent and not _OF_THE_PAYLOAD.isdisjoint(unknown):
         _lift_into_payload(tidy, unknown)
     if unknown:

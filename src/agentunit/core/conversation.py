@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from agentunit.core.outcome import outcome_text
+from agentunit.core.records import outcome_text
 from agentunit.core.trace import TraceEvent
 
 USER_FAILED = "the simulated user failed"
@@ -90,8 +90,12 @@ def user_kind(case: Any) -> UserKind | None:
     >>> user_kind({"turns": ["Hi", "Bye"]}), user_kind({"query": "Hi"})
     ('script', None)
     """
-    held = case if isinstance(case, Mapping) else {name: getattr(case, name, None) for name in ("turns", "user")}
-    turns, user = held.get("turns"), held.get("user")
+    if isinstance(case, Mapping):
+        turns, user = case.get("turns"), case.get("user")
+    else:
+        turns, user = getattr(case, "turns", None), getattr(case, "user", None)
+    if turns is None and user is None:
+        return None
     if isinstance(turns, (list, tuple)) and turns and all(map(_turn_or_none, turns)):
         return "script"
     if callable(user) or (isinstance(user, Mapping) and isinstance(user.get("function"), str)):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+import shlex
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Literal
@@ -11,10 +12,13 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
+from agentunit.core.said import Said
+
 Status = Literal["ok", "informational", "not_applicable", "error"]
 """``ok`` may be gated; ``informational`` is shown but gated only when named; the other two carry no value."""
 INFORMATIONAL_NOTE = "informational"
 """The key of a detail that says why this score alone is informational, and not all of its backend."""
+NO_REASON = "the metric gave no reason"
 EVIDENCE_NOTE = "evidence_note"
 """The key of a detail that says that the score rests on evidence with which its worth was not measured."""
 
@@ -28,14 +32,18 @@ class MetricResult:
     detail: dict[str, Any] = field(default_factory=dict)
 
 
-class Score(Struct):
-    """A metric's result in a run, with what produced it; ``elapsed`` is in seconds, 0 where it is not known."""
+class Score(Struct, omit_defaults=True):
+    """A metric's result in a run, with what produced it; ``elapsed`` is in seconds, 0 where it is not known.
+
+    ``why`` is the proof of the value in one sentence, as the metric gives it; composites give none.
+    """
 
     result: MetricResult
     status: Status
     backend: str
     version: str
     elapsed: float = 0.0
+    why: str | None = None
 
     @property
     def value(self) -> float | None:
@@ -57,7 +65,7 @@ class InputError(Struct, frozen=True):
 
     source: str
     line: int | None
-    reason: str
+    reason: Said
 
     def __str__(self) -> str:
         place = f"{self.source}, line {self.line}" if self.line else self.source
@@ -111,7 +119,7 @@ class JudgeSpend(Struct):
     cost_usd: float | None
     partial: bool
     n_unstated: int = 0
-    problems: list[str] = msgspec.field(default_factory=list)
+    problems: list[Said] = msgspec.field(default_factory=list)
     n_suspected: int = 0
     n_quotes: int = 0
     n_quotes_found: int = 0
@@ -128,7 +136,7 @@ class JudgeStanding(Struct):
     n_scored: int
     n_without_value: int
     mean: float | None
-    reason: str | None = None
+    reason: Said | None = None
     n_labels: int = 0
     bias: float | None = None
     agreement: float | None = None
@@ -164,7 +172,7 @@ class LabeledSummary(Struct):
     n_cases: int
     method: str = ""
     weight: float = 0.0
-    raters: list[str] = msgspec.field(default_factory=list)
+    raters: list[Said] = msgspec.field(default_factory=list)
     n_skipped: int = 0
     n_disagreed: int = 0
     alpha: float | None = None
@@ -184,13 +192,13 @@ class MetricSummary(Struct, omit_defaults=False):
     ``between_cases_sd`` how much cases differ, ``pass_all`` (pass^k) in how many all repeats passed and
     ``pass_any`` (pass@k) in how many at least one did. ``judge`` is there when a judge was asked several times.
     Where ``aggregate`` is "last", ``mean`` is the last value in dataset order, and has no interval.
-    ``mean_of`` says what a mean that is not a rate is of ("support"); ``share_from_half`` is the share of cases at
-    0.5 or above, for scores from 0 to 1. Of degrees (``mean_of``), ``share_low`` is the share of cases on the bad side
-    of their threshold, and ``cut`` the lowest and the highest of these thresholds: each score's own, 0.5 where it names
-    none. ``labeled`` is there when people labeled cases of the run for this metric,
-    ``panel`` when several judges were asked. ``n_unmeasured`` of the ``n_scored`` rest on evidence (results of tool
-    calls) with which ``trust`` was not measured. ``informational`` says why these scores are, where it is not because
-    of their backend.
+    ``mean_of`` says what a mean that is not a rate is of ("support"); ``share_from_half`` is the share of the
+    ``n_scored`` scores at 0.5 or above, for scores from 0 to 1. Of degrees (``mean_of``), ``share_low`` is the share of
+    the scores on the bad side of their threshold, ``n_low_cases`` how many cases have such a score, and ``cut`` the
+    lowest and the highest of these thresholds: each score's own, 0.5 where it names none. ``labeled`` is there when
+    people labeled cases of the run for this metric, ``panel`` when several judges were asked. ``n_unmeasured`` of the
+    ``n_scored`` rest on evidence (results of tool calls) with which ``trust`` was not measured. ``informational`` says
+    why these scores are, where it is not because of their backend.
     """
 
     metric: str
@@ -228,7 +236,8 @@ class MetricSummary(Struct, omit_defaults=False):
     n_unmeasured: int = 0
     share_low: float | None = None
     cut: tuple[float, float] | None = None
-    informational: str | None = None
+    informational: Said | None = None
+    n_low_cases: int | None = None
 
 
 class Unscored(Struct):
@@ -236,7 +245,7 @@ class Unscored(Struct):
 
     metric: str
     status: Status
-    reason: str
+    reason: Said
     n_cases: int
     first_cases: list[str]
     n_records: int = 0
@@ -268,6 +277,9 @@ class RunSummary(Struct):
     n_user_failed: int = 0
     simulated_user: JudgeSpend | None = None
 
+    def __repr__(self) -> str:
+        return str(import_module("agentunit.reports.printed").summary_text(self))
+
     def _repr_html_(self) -> str:
         # A notebook asks the object itself; how it looks is known by the reports, which stand above and load only then.
         return str(import_module("agentunit.reports.notebook").summary_html(self))
@@ -290,6 +302,29 @@ class RunRecord(Struct):
     metrics: list[MetricUse]
     summary: RunSummary
     v: int = 1
+
+
+def explained(score: Score) -> str | None:
+    """Why a score is what it is, where anything says so: scores of earlier versions have no ``why``."""
+    if score.value is None:
+        return reason_of(score.result.detail)
+    if score.why:
+        return score.why
+    for key in (INFORMATIONAL_NOTE, "reason", "why", "explanation", EVIDENCE_NOTE):
+        said = score.result.detail.get(key)
+        if isinstance(said, str) and said:
+            return said
+    return None
+
+
+def reason_of(detail: Mapping[str, Any]) -> str | None:
+    """Why a result has no value: its own reason, or those of a composite's parts."""
+    if detail.get("reason"):
+        return str(detail["reason"])
+    parts = [
+        f"{name}: {part['reason']}" for name, part in detail.items() if isinstance(part, dict) and part.get("reason")
+    ]
+    return "; ".join(parts) or None
 
 
 def json_fallback(value: object) -> Any:
@@ -349,6 +384,20 @@ def decode_json(data: bytes | str) -> Any:
             raise error from None
 
 
+def json_within(value: Any) -> Any:
+    """What several providers record as JSON text, as data; any other value as it is.
+
+    >>> json_within('{"to": "Rome"}'), json_within("Rome"), json_within("7")
+    ({'to': 'Rome'}, 'Rome', '7')
+    """
+    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
+        try:
+            return _plain_decoder.decode(value)
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            return value
+    return value
+
+
 def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
@@ -372,13 +421,14 @@ class _WrittenResult(Struct):
     detail: dict[str, Any]
 
 
-class _WrittenScore(Struct):
+class _WrittenScore(Struct, omit_defaults=True):
     """A score as a line has it: without its time, so that the same scores make the same line wherever they are made."""
 
     result: _WrittenResult
     status: Status
     backend: str
     version: str
+    why: str | None = None
 
 
 class _WrittenCase(Struct):
@@ -388,9 +438,21 @@ class _WrittenCase(Struct):
     v: int
 
 
-def describe_score_lines(names: Iterable[str]) -> str | None:
-    """What a file is whose first object has these names, where it is the scores of a case; else ``None``."""
+def describe_own_file(names: Iterable[str], path: str) -> str | None:
+    """What a file is whose first object has these names, where AgentUnit wrote it and it is no traces; else ``None``.
+
+    >>> describe_own_file(["agentunit_run", "header"], "run.json")
+    "an exported run: 'agentunit show run.json' shows it, 'agentunit import run.json' takes it in"
+    """
     found = set(names)
+    quoted = shlex.quote(path)
+    if "agentunit_run" in found:
+        return f"an exported run: 'agentunit show {quoted}' shows it, 'agentunit import {quoted}' takes it in"
+    if found >= {"agentunit_version", "n_evaluations"}:
+        return (
+            "a report of pytest for programs, which no command reads: 'pytest --agentunit-report FILE.html' writes "
+            "one in which every case can be read"
+        )
     # A record may keep its scores in fields of its own.
     if not found >= {"index", "case_id", "scores"} or found & {"case", "outcome"}:
         return None
@@ -417,7 +479,7 @@ def append_scores(case: CaseScores, lines: bytearray) -> None:
     for name, score in case.scores.items():
         result = score.result
         shown = _WrittenResult(result.name, result.value, result.detail)
-        written.scores[name] = _WrittenScore(shown, score.status, score.backend, score.version)
+        written.scores[name] = _WrittenScore(shown, score.status, score.backend, score.version, score.why)
     n_before = len(lines)
     try:
         _encoder.encode_into(written, lines, n_before)

@@ -15,7 +15,7 @@ import msgspec
 from agentunit.core.case import DatasetCase, set_origin
 from agentunit.core.records import LooseRecord, Record
 from agentunit.core.results import json_fallback
-from agentunit.datasets.rows import BadRow, CaseCollector, DatasetError
+from agentunit.datasets.rows import BadRow, CaseCollector, DatasetError, shown
 from agentunit.datasets.structured import collect_json, collect_lines, collect_yaml
 from agentunit.datasets.tables import collect_csv, collect_parquet, collect_tsv
 from agentunit.traces.compressed import BROKEN_STREAM, ZstandardMissing, decompressed, describe_damage
@@ -75,6 +75,8 @@ def fingerprint(cases: Iterable[DatasetCase]) -> str:
             line = _stable_encoder.encode(case)
         except (TypeError, UnicodeEncodeError):
             line = _encode_odd(case)
+        except RecursionError:
+            raise DatasetError(f"case {shown(case.id)}: its values are nested too deeply") from None
         digest.update(line)
         digest.update(b"\n")
     return digest.hexdigest()

@@ -6,24 +6,25 @@ import io
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import msgspec
 
-from agentunit.core.outcome import Outcome
-from agentunit.core.records import Record
+from agentunit.core.records import Outcome, Record
 from agentunit.core.results import InputError, decode_json
 from agentunit.core.trace import TraceLog
-from agentunit.datasets.foreign_fields import LISTS, MERGED, RowFormat, holds_nothing, mapped_fields
+from agentunit.datasets.row_fields import LISTS, MERGED, RowFormat, holds_nothing, mapped_fields
 from agentunit.datasets.rows import SPELLINGS, RowError, checked_case, listed, shown
 from agentunit.datasets.tables import as_data, is_empty, parquet_rows, separated_rows
-from agentunit.traces.chats.rows import file_rows
 from agentunit.traces.compressed import replayed
-from agentunit.traces.formats_base import Opening, Source, TraceFormat
+from agentunit.traces.formats_base import Opening, Source, TraceFormat, cannot_be_read
+from agentunit.traces.json_files.stream import file_rows
 from agentunit.traces.limits import LimitExceeded
 from agentunit.traces.places import names_in
-from agentunit.traces.remote import is_remote
 from agentunit.traces.spans import ReadingNotes
+from agentunit.urls import is_remote
 
 # Where one thing has several names, the first that holds something is taken; the others stay metadata. What was
 # retrieved comes before what should have been: it is what the answer rests on.
@@ -158,14 +159,15 @@ def _first_fields(opening: Opening) -> dict[str, Any] | None:
 
 def _parquet_names(path: str) -> list[str]:
     """The columns of a Parquet file, which are written at its end."""
-    try:
-        from pyarrow import ArrowException, parquet
-    except ImportError:
+    if find_spec("pyarrow") is None:
         # Reading says which extra is missing.
         return [*_NAMES["query"][:1], *_RECORDED[:1]]
     try:
-        return [] if is_remote(path) else list(parquet.read_schema(path).names)
-    except (OSError, ValueError, ArrowException):
+        if is_remote(path):
+            return []
+        with open(path, "rb") as stream, closing(parquet_rows(stream)) as rows:
+            return list(next(rows)[1])
+    except (OSError, RowError):
         return []
 
 
@@ -203,6 +205,10 @@ def _read(source: Source, notes: ReadingNotes) -> Iterator[Record | InputError]:
                 yield _record(row.fields, roles)
             except RowError as error:
                 yield InputError(source.name, row.number, str(error))
+            except MemoryError:
+                raise
+            except Exception as error:  # noqa: BLE001  # one odd row must not cost the others
+                yield InputError(source.name, row.number, cannot_be_read(error))
     except (RowError, LimitExceeded) as error:
         yield InputError(source.name, None, str(error))
 
@@ -245,7 +251,10 @@ def _of_cells(source: Source, names: Sequence[str], cells: Sequence[Any], number
     if len(cells) != len(names):
         reason = f"the row must have {len(names)} cells as the header has; received {len(cells)}"
         return InputError(source.name, number, reason)
-    return _Row({name: _of_cell(name, cell) for name, cell in zip(names, cells, strict=True)}, number)
+    try:
+        return _Row({name: _of_cell(name, cell) for name, cell in zip(names, cells, strict=True)}, number)
+    except RowError as error:
+        return InputError(source.name, number, str(error))
 
 
 def _of_cell(name: str, cell: Any) -> Any:

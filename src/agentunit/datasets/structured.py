@@ -17,7 +17,16 @@ from agentunit.core.records import RECORD_VERSION
 from agentunit.core.results import decode_json
 from agentunit.datasets.rows import CaseCollector, one_line
 from agentunit.traces.compressed import bounded_lines, read_whole
-from agentunit.traces.limits import LimitExceeded, check_nodes, item_too_long, read_limits, too_many_nodes
+from agentunit.traces.limits import (
+    DEEPEST_YAML,
+    LimitExceeded,
+    check_nodes,
+    check_yaml_depth,
+    item_too_long,
+    read_limits,
+    too_deep,
+    too_many_nodes,
+)
 
 _YAML_NODES_FREE = 1 << 20
 _BOM = b"\xef\xbb\xbf"
@@ -183,6 +192,7 @@ def _composed(text: bytes) -> tuple[Any, Any]:
     most_nodes = read_limits().nodes / 5
     if len(text) > _YAML_NODES_FREE and sum(map(text.count, (b"\n", b",", b": ", b"- "))) > most_nodes:
         raise too_many_nodes(most_nodes)
+    check_yaml_depth(text)
     loader = _yaml_loader()(text)
     root = loader.get_single_node()
     _check_aliases(root)
@@ -192,23 +202,26 @@ def _composed(text: bytes) -> tuple[Any, Any]:
 def _check_aliases(root: Any) -> None:
     """Refuse a document whose aliases stand for more than an item may hold."""
     limits = read_limits()
-    # What each finished node stands for: values, and the length of their texts. ``None`` while it is being counted.
-    sizes: dict[int, tuple[int, int] | None] = {}
+    # What each finished node stands for: values, the length of their texts, levels. ``None`` while it is being counted.
+    sizes: dict[int, tuple[int, int, int] | None] = {}
     waiting = [] if root is None else [(root, False)]
     while waiting:
         node, counted = waiting.pop()
         if node.id == "scalar":
-            sizes[id(node)] = (1, len(node.value))
+            sizes[id(node)] = (1, len(node.value), 0)
             continue
         children = [each for pair in node.value for each in pair] if node.id == "mapping" else node.value
         if counted:
-            known = [sizes[id(child)] or (0, 0) for child in children]
-            size = (1 + sum(n for n, _ in known), sum(length for _, length in known))
+            known = [sizes[id(child)] or (0, 0, 0) for child in children]
+            n_values, lengths, levels = zip(*known, strict=True) if known else ((), (), (0,))
+            size = (1 + sum(n_values), sum(lengths), 1 + max(levels))
             sizes[id(node)] = size
             if size[0] > limits.nodes:
                 raise too_many_nodes()
             if size[1] > limits.item_bytes:
                 raise LimitExceeded(item_too_long("the text behind its aliases"))
+            if size[2] > DEEPEST_YAML:
+                raise too_deep()
         elif id(node) not in sizes:
             sizes[id(node)] = None
             waiting.append((node, True))

@@ -6,7 +6,7 @@ import codecs
 import csv
 import io
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import isfinite
 from typing import Any
@@ -20,13 +20,18 @@ from agentunit.datasets.rows import (
     RowError,
     checked_case,
     listed,
-    one_line,
     pick_spellings,
     shown,
 )
-from agentunit.installation import install_command
-from agentunit.traces.compressed import read_whole
-from agentunit.traces.limits import Expansion, LimitExceeded, item_too_long, raised_by, read_limits, too_many_nodes
+from agentunit.doors import part
+from agentunit.traces.limits import (
+    LimitExceeded,
+    check_nodes,
+    item_too_long,
+    raised_by,
+    read_limits,
+    too_many_nodes,
+)
 
 _CHUNK_BYTES = 1 << 16
 _LARGEST_CELL = 1 << 30
@@ -101,10 +106,7 @@ def bounded_text(stream: io.BufferedIOBase) -> Iterator[TextLines]:
         csv.field_size_limit(earlier)
 
 
-_BYTES_A_CELL = 8
-_MOST_ROWS_AT_ONCE = 1 << 14
-_BATCH_BYTES = 1 << 28
-_NESTED_VALUES_A_NODE = 10
+_CELL_NODES_FREE = 1 << 16
 _METADATA_PREFIX = "metadata."
 _KNOWN = frozenset(spelling for spellings in SPELLINGS.values() for spelling in spellings)
 
@@ -120,13 +122,13 @@ def collect_tsv(stream: io.BufferedIOBase, cases: CaseCollector) -> None:
 
 
 def _collect_separated(stream: io.BufferedIOBase, cases: CaseCollector, delimiter: str | None) -> None:
-    columns: Columns | None = None
+    columns: TableColumns | None = None
     for number, cells in separated_rows(stream, delimiter):
         try:
             if isinstance(cells, RowError):
                 raise cells
             if columns is None:
-                columns = Columns(cells)
+                columns = TableColumns(cells)
             else:
                 cases.add(number, columns.case_of(cells))
         except RowError as error:
@@ -174,10 +176,10 @@ def _rows_read(reader: Any) -> Iterator[tuple[int, list[str] | RowError]]:
             raise LimitExceeded(f"the table holds more than {most_blank:,.0f} blank rows ({limit})")
 
 
-class Columns:
+class TableColumns:
     """What each column of a table holds: a field of the case, a value of its metadata, or metadata as a whole.
 
-    >>> case = Columns(["ID", "question", "metadata.level", "tag"]).case_of(["q1", "2 + 2?", "easy", "sums"])
+    >>> case = TableColumns(["ID", "question", "metadata.level", "tag"]).case_of(["q1", "2 + 2?", "easy", "sums"])
     >>> case.id, case.query, case.metadata
     ('q1', '2 + 2?', {'level': 'easy', 'tag': 'sums'})
     """
@@ -250,19 +252,32 @@ def as_data(cell: Any) -> Any:
     """A cell that is written as a JSON list or object becomes one. Numbers stay texts: 007 is not 7."""
     if isinstance(cell, str) and cell.lstrip()[:1] in ("[", "{"):
         try:
+            if len(cell) > _CELL_NODES_FREE:
+                check_nodes(cell.encode("utf-8", "replace"))
             return msgspec.json.decode(cell)
+        except LimitExceeded as error:
+            raise RowError(str(error)) from None
         except (msgspec.DecodeError, UnicodeError, RecursionError):
             return cell
     return cell
 
 
+def parquet_rows(stream: io.BufferedIOBase) -> Generator[tuple[int, Sequence[Any]], None, None]:
+    """The rows of a Parquet file with their numbers, from 1; the names of its columns come first, as row 0.
+
+    A file that cannot be read raises ``RowError``.
+    """
+    rows: Generator[tuple[int, Sequence[Any]], None, None] = part("parquet_rows")(stream)
+    return rows
+
+
 def collect_parquet(stream: io.BufferedIOBase, cases: CaseCollector) -> None:
     """One case a row of a Parquet file. Lists and objects may be columns of their own kind, or JSON in texts."""
-    columns: Columns | None = None
+    columns: TableColumns | None = None
     try:
         for number, cells in parquet_rows(stream):
             if columns is None:
-                columns = Columns(cells)
+                columns = TableColumns(cells)
                 continue
             try:
                 cases.add(number, columns.case_of(cells))
@@ -270,62 +285,3 @@ def collect_parquet(stream: io.BufferedIOBase, cases: CaseCollector) -> None:
                 cases.refuse(number, str(error))
     except (RowError, LimitExceeded) as error:
         cases.refuse(None, str(error))
-
-
-def parquet_rows(stream: io.BufferedIOBase) -> Iterator[tuple[int, Sequence[Any]]]:
-    """The rows of a Parquet file with their numbers, from 1; the names of its columns come first, as row 0.
-
-    A file that cannot be read raises ``RowError``.
-    """
-    try:
-        from pyarrow import parquet
-    except ImportError:
-        raise RowError(f"reading .parquet needs the extra parquet: {install_command('parquet')}") from None
-    number = 0
-    written = read_whole(stream)
-    expansion = Expansion()
-    try:
-        file = parquet.ParquetFile(io.BytesIO(written))
-        yield 0, file.schema_arrow.names
-        for batch in file.iter_batches(batch_size=_rows_at_once(file.metadata)):
-            values = [column.to_pylist() for column in batch.columns]
-            for cells in zip(*values, strict=True):
-                number += 1
-                expansion.add(sum(map(_size, cells)), len(written))
-                yield number, cells
-    except (MemoryError, LimitExceeded):
-        raise
-    except Exception as error:  # noqa: BLE001  # a damaged file makes Arrow raise whatever Python has
-        raise RowError(f"not a Parquet file that can be read: {one_line(error)}") from None
-
-
-def _size(cell: Any) -> int:
-    """About how many bytes a cell takes; an empty one is not for nothing."""
-    if isinstance(cell, (str, bytes)):
-        return _BYTES_A_CELL + len(cell)
-    if isinstance(cell, (list, tuple)):
-        return _BYTES_A_CELL + sum(map(_size, cell))
-    if isinstance(cell, Mapping):
-        return _BYTES_A_CELL + sum(_size(key) + _size(value) for key, value in cell.items())
-    return _BYTES_A_CELL
-
-
-def _rows_at_once(metadata: Any) -> int:
-    """How many rows may be decoded together: a value of a column can be as long as all that the column stores.
-
-    A dictionary lets a few bytes stand for a long text in every row, and runs let them stand for a million values.
-    """
-    limit = read_limits()
-    longest = 1
-    for group in range(metadata.num_row_groups):
-        about = metadata.row_group(group)
-        for column in range(about.num_columns):
-            chunk = about.column(column)
-            if chunk.num_values - about.num_rows > _NESTED_VALUES_A_NODE * limit.nodes:
-                raise too_many_nodes()
-            longest = max(longest, chunk.total_uncompressed_size)
-    if longest > limit.file_bytes:
-        raise LimitExceeded(
-            f"a column is longer than {limit.file_bytes / 2**20:g} MiB ({raised_by('AGENTUNIT_MAX_FILE_MB')})"
-        )
-    return int(min(_MOST_ROWS_AT_ONCE, max(1, _BATCH_BYTES // longest)))

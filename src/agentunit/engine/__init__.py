@@ -1,1 +1,1 @@
-"""Scoring: records in, scores out."""
+"""A run: recorded, scored, decided, labeled, in one process or many."""

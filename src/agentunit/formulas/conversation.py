@@ -19,7 +19,7 @@ class Alternation(NamedTuple):
     agents: tuple[Hashable, ...]
 
 
-class Message(NamedTuple):
+class SentMessage(NamedTuple):
     """One message: its sender, its receivers (none where nobody stated them), and whether it may want an answer."""
 
     sender: Hashable
@@ -72,7 +72,7 @@ def dominance(amounts: Mapping[str, float]) -> float | None:
     return min(1.0, max(0.0, (largest - 1 / n) / (1 - 1 / n)))
 
 
-def unanswered_requests(messages: Sequence[Message]) -> tuple[list[int], int]:
+def unanswered_requests(messages: Sequence[SentMessage]) -> tuple[list[int], int]:
     """Positions of the requests that no receiver answered later, and how many requests there are.
 
     A message to somebody who waits for one answers it; it counts as a request of its own only when it answers nothing.
@@ -81,6 +81,7 @@ def unanswered_requests(messages: Sequence[Message]) -> tuple[list[int], int]:
     afterwards reports back, and is not a request. A request that is the very last message is left out: nobody can
     tell. Messages to oneself are not requests.
 
+    >>> Message = SentMessage
     >>> unanswered_requests([Message("a", ("b",)), Message("b", ("a",)), Message("a", ("c",)), Message("a", ("b",))])
     ([2], 2)
     >>> unanswered_requests([Message("a", ("b",)), Message("b", ()), Message("c", ("b",))])   # c reports to b

@@ -1,8 +1,9 @@
 """The labeled rate: what people would say about all cases, from the labels of some and the scores of all.
 
 The labels of randomly drawn cases are corrected by the scores of all cases (`score_correction`), and their mean gets
-Gaffke's bounds (`gaffke`), one on each side. The interval holds whatever the scorer's bias: a bias moves the scores of
-labeled and unlabeled cases alike and cancels. Measured by ``benchmarks/labeled``; explained in docs/labeling.md.
+Gaffke's bounds (`bounded_mean`), one on each side. The interval holds whatever the scorer's bias: a bias moves the
+scores of labeled and unlabeled cases alike and cancels. Measured by ``benchmarks/labeled``; explained in
+docs/labeling.md.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from agentunit.formulas.gaffke import pass_fail_bound, weighted_mean_bound
+from agentunit.formulas.bounded_mean import pass_fail_bound, weighted_mean_bound
 from agentunit.formulas.score_correction import corrected_labels
 from agentunit.formulas.statistics import check_confidence, finite_floats
 

@@ -106,15 +106,6 @@ def _most_losses(statistic: float, n: int, margin: float) -> int:
     return bisect_right(range(n + 1), -statistic, key=lambda losses: -tango_statistic(0, losses, n, -margin)) - 1
 
 
-def binomial_tail(least: int, n: int, rate: float) -> float:
-    """The chance of `least` or more of n independent events, each of the chance `rate` (above 0, below 1).
-
-    >>> round(binomial_tail(2, 3, 0.5), 12), binomial_tail(0, 3, 0.5)
-    (0.5, 1.0)
-    """
-    return 1.0 if least <= 0 else 0.0 if least > n else _binomial_cdf(n - least, n, 1.0 - rate)
-
-
 def _binomial_cdf(most: int, n: int, rate: float) -> float:
     if most >= n:
         return 1.0

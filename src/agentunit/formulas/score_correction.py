@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from agentunit.formulas.gaffke import approximate_bound
+from agentunit.formulas.bounded_mean import approximate_bound
 
 # Each weight is fitted on nine tenths of the labels and used for the rest.
 N_FOLDS = 10

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
+from math import floor, log10
 
 _WORD = re.compile(r"\w+", re.UNICODE)
 
@@ -183,6 +184,37 @@ def average_precision(relevant: Sequence[bool]) -> float | None:
 
 _BETWEEN_WORDS = frozenset(" \t\n\r\v\f,;{}[]()<>\"'")
 _WITHIN_NUMBERS = frozenset(" \t\n\r\v\f()")
+
+
+def shown_share(share: float) -> str:
+    """A share as whole percent. No rounding says all or none where that is not so.
+
+    >>> [shown_share(each) for each in (0.0, 0.0001, 0.674, 0.996, 1.0)]
+    ['0%', '<1%', '67%', '>99%', '100%']
+    """
+    shown = f"{share:.0%}"
+    if shown == "0%" and share > 0.0:
+        return "<1%"
+    return ">99%" if shown == "100%" and share < 1.0 else shown
+
+
+def number(value: float, unit: str) -> str:
+    """The digits of a quantity, without its unit.
+
+    >>> number(0.8567, "score"), number(0.0032, "USD"), number(15234.0, "tokens"), number(1.25, "s")
+    ('0.86', '0.0032', '15,234', '1.25')
+    """
+    if unit == "score":
+        return f"{value:.2f}"
+    if unit == "USD":
+        if abs(value) >= 10:
+            return f"{value:,.2f}"
+        # A call of a small model costs a fraction of a cent: two digits that say something, never all zeros.
+        places = 4 if value == 0 or abs(value) >= 0.001 else min(12, 1 - floor(log10(abs(value))))
+        return f"{value:.{places}f}"
+    if unit == "tokens" or abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.3g}"
 
 
 def shortened(text: str, most: int) -> str:

@@ -18,6 +18,7 @@ from agentunit.core.results import MetricResult
 from agentunit.formulas.patterns import PatternError, linear_pattern
 from agentunit.metrics.base import ItemMetric, MetricInfo
 from agentunit.metrics.inputs import InputProblem, Item, acceptable_answers, no_answer, nothing_expected, same_data
+from agentunit.metrics.sentences import listed, on_one_line, quoted, sentence, why_equal
 from agentunit.metrics.turns import by_turn
 
 
@@ -33,6 +34,7 @@ def _assertion(name: str, summary: str, inputs: tuple[str, ...], detail_keys: tu
         detail_keys=detail_keys,
         backend="check",
         trust={"check": "exact"},
+        check=True,
     )
 
 
@@ -75,8 +77,17 @@ class ContainsMetric(ItemMetric):
         answer = item.answer.casefold() if self.ignore_case else item.answer
         missing = [text for text in texts if (text.casefold() if self.ignore_case else text) not in answer]
         holds = not missing if self.mode == "all" else len(missing) < len(texts)
-        detail = {"expected": texts, "missing": missing, "mode": self.mode, "backend": "check"}
+        why = self._why(texts, missing)
+        detail = {"expected": texts, "missing": missing, "mode": self.mode, "backend": "check", "why": why}
         return MetricResult(self.name, float(holds), detail)
+
+    def _why(self, texts: list[str], missing: list[str]) -> str:
+        if self.mode == "any":
+            there = next((text for text in texts if text not in missing), None)
+            return sentence(f"none of: {listed(missing)}" if there is None else f"found: {quoted(there)}")
+        if missing:
+            return sentence(f"missing: {listed(missing)}")
+        return f"all {len(texts)} expected texts found" if len(texts) > 1 else "the expected text was found"
 
 
 @dataclass(frozen=True)
@@ -119,7 +130,9 @@ class RegexMetric(ItemMetric):
         if item.answer is None:
             return self.unscored(no_answer(item), pattern=pattern)
         found = compiled.fullmatch(item.answer) if self.full_match else compiled.search(item.answer)
-        detail = {"pattern": pattern, "matched": found.group() if found else None, "backend": "check"}
+        matched = found.group() if found else None
+        why = f"no match of /{on_one_line(pattern, 80)}/" if matched is None else f"matched: {quoted(matched)}"
+        detail = {"pattern": pattern, "matched": matched, "backend": "check", "why": sentence(why)}
         return MetricResult(self.name, float(found is not None), detail)
 
 
@@ -171,7 +184,8 @@ class JsonSchemaMetric(ItemMetric):
         return self._result([str(each) for each in found])
 
     def _result(self, found: list[str]) -> MetricResult:
-        return MetricResult(self.name, float(not found), {"violations": found, "backend": "check"})
+        why = sentence(found[0]) if found else "the answer has the given shape"
+        return MetricResult(self.name, float(not found), {"violations": found, "backend": "check", "why": why})
 
 
 @dataclass(frozen=True)
@@ -209,7 +223,8 @@ class ExactMatchMetric(ItemMetric):
         answer = self._normalised(item.answer)
         equal = any(answer == self._normalised(text) for text in acceptable_answers(expected))
         equal = equal or same_data(expected, item)
-        detail = {"expected": expected, "answer": item.answer, "backend": "check"}
+        why = why_equal(equal, item.answer, expected)
+        detail = {"expected": expected, "answer": item.answer, "backend": "check", "why": why}
         return MetricResult(self.name, float(equal), detail)
 
     def _normalised(self, text: str) -> str:

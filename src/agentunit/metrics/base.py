@@ -62,6 +62,7 @@ class MetricInfo:
     labels a case: "yes" is the value 1.0; where it is ``graded``, any share between is an answer, too. ``mean_of``
     says what a mean is of where scores are a model's degrees and not verdicts ("support"): it is not a rate then.
     ``shown_share`` is the share of people's labels that a calibrated judge learned from: these are not evidence of it.
+    ``check``: a value of 1.0 on one try is a pass, any other a fail.
     """
 
     name: str
@@ -86,6 +87,7 @@ class MetricInfo:
     graded: bool = False
     mean_of: str = ""
     shown_share: float = 0.0
+    check: bool = False
 
     @property
     def asked(self) -> str:
@@ -470,8 +472,8 @@ def fresh(metric: Any) -> Any:
 
 def evaluate_item(metric: Any, item: Item) -> MetricResult:
     """Score an item with any metric, sharing the item's readings where the metric can use them."""
-    why = why_not_asked(metric, describe(metric), item)
-    if why is not None:
+    # One look is enough for most items: describing a metric that has no info takes longer than scoring with it.
+    if not item.is_open and (why := why_not_asked(metric, describe(metric), item)) is not None:
         return without_content(metric, why)
     if isinstance(metric, ItemMetric):
         return metric.measure(item)

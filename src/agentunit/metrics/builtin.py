@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
-from agentunit.backends.quality import LEXICAL, SERVICES, QualityBackend, QualityQuestion, Verdict, resolve_backend
+from agentunit.backends.quality import (
+    LEXICAL,
+    SERVICES,
+    QualityBackend,
+    QualityQuestion,
+    Verdict,
+    resolve_backend,
+    unasked_backend,
+)
 from agentunit.core.results import EVIDENCE_NOTE, MetricResult
 from agentunit.formulas.text import share_true
 from agentunit.metrics.base import ItemMetric, MetricInfo, describe_error
 from agentunit.metrics.calibration import Calibration, calibrated_info, calibration_of, models_asked
-from agentunit.metrics.evidence import NOT_MEASURED, Evidence, Piece, evidence_kinds, evidence_of, nearest_piece
+from agentunit.metrics.evidence import NOT_MEASURED, Evidence, EvidencePart, evidence_kinds, evidence_of, nearest_piece
 from agentunit.metrics.inputs import (
     InputProblem,
     Item,
@@ -24,11 +32,15 @@ from agentunit.metrics.inputs import (
     nothing_expected,
     same_data,
 )
+from agentunit.metrics.sentences import amount, counted, quoted, sentence, why_equal
 from agentunit.metrics.started import StartedBatch
 from agentunit.metrics.turns import Expanded, is_single
 from agentunit.metrics.usage import COST_PARTS, find_usage, itemised_cost, recorded_total
+from agentunit.metrics.verdict_sentences import why_of_verdict
 
 _SCORE_RANGE = (0.0, 1.0)
+# A count with more digits says nothing to a reader.
+_LARGE_COUNT = 10**15
 
 
 @dataclass(frozen=True)
@@ -66,6 +78,12 @@ class _QualityMetric(ItemMetric):
     @cached_property
     def _resolved(self) -> QualityBackend | None:
         return resolve_backend(self._backend_asked, self.measure_asked, type(self).__name__)
+
+    def unasked(self) -> _QualityMetric:
+        """The same metric with a backend that cannot be asked: for what is ``missing``, without loading a model."""
+        metric = replace(self)
+        metric.__dict__["_resolved"] = unasked_backend(self._backend_asked, self.measure_asked, type(self).__name__)
+        return metric
 
     @property
     def current_backend(self) -> str:
@@ -106,7 +124,7 @@ class _QualityMetric(ItemMetric):
         return self.unscored(missing, **self.shown(item)) if missing else self.lexical(item)
 
     def _expanded(self, items: Sequence[Item]) -> Expanded:
-        return Expanded(items, so_far=self.reads_earlier_turns)
+        return Expanded(items, so_far=self.reads_earlier_turns, worst=max if self.info.direction == "lower" else min)
 
     def evaluate_batch(self, items: Sequence[Item]) -> list[MetricResult]:
         """Score many items; a model or service sees them together."""
@@ -201,6 +219,7 @@ class _QualityMetric(ItemMetric):
             raise ValueError(f"backend {backend.name!r} must score from 0 to 1; received {verdict.value!r:.80}")
         if isinstance(detail.get("threshold"), float):
             detail["threshold"] = round(self.scaled(detail["threshold"]), 6)
+        detail["why"] = why_of_verdict(verdict, item.context, backend.name)
         scaled = self.scaled(value)
         if self._calibration is not None:
             detail["raw_value"] = scaled
@@ -286,7 +305,7 @@ _EVIDENCE_PLACES = {
 }
 
 
-def _located(claim: Any, pieces: Sequence[Piece], first: int) -> Any:
+def _located(claim: Any, pieces: Sequence[EvidencePart], first: int) -> Any:
     """A claim with where the text that decides about it came from, or the one nearest to it by its words."""
     if not isinstance(claim, dict) or "source" in claim:
         return claim
@@ -331,7 +350,8 @@ class FaithfulnessMetric(_GroundedMetric):
     def lexical(self, item: Item) -> MetricResult:
         """The share of context strings found in the answer."""
         value = share_true(item.context_found)
-        return MetricResult(self.name, value, {"answer": item.answer, "references": item.context, "backend": LEXICAL})
+        detail = {"answer": item.answer, "references": item.context, "backend": LEXICAL, "why": _why_repeated(item)}
+        return MetricResult(self.name, value, detail)
 
 
 @dataclass(frozen=True)
@@ -381,7 +401,8 @@ class AnswerCorrectnessMetric(_QualityMetric):
             equal = answer == expected.strip()
         else:
             equal = any(answer == each.strip() for each in acceptable_answers(expected)) or same_data(expected, item)
-        detail = {"expected": expected, "answer": item.answer, "backend": LEXICAL}
+        why = why_equal(equal, item.answer, expected)
+        detail = {"expected": expected, "answer": item.answer, "backend": LEXICAL, "why": why}
         return MetricResult(self.name, 1.0 if equal else 0.0, detail)
 
 
@@ -416,7 +437,8 @@ class HallucinationRateMetric(_GroundedMetric):
     def lexical(self, item: Item) -> MetricResult:
         """1.0 if any context string is missing from the answer, else 0.0."""
         value = 0.0 if all(item.context_found) else 1.0
-        return MetricResult(self.name, value, {"answer": item.answer, "references": item.context, "backend": LEXICAL})
+        detail = {"answer": item.answer, "references": item.context, "backend": LEXICAL, "why": _why_repeated(item)}
+        return MetricResult(self.name, value, detail)
 
     def scaled(self, value: float) -> float:
         """The rate is what groundedness leaves."""
@@ -471,7 +493,20 @@ class RetrievalQualityMetric(_QualityMetric):
     def lexical(self, item: Item) -> MetricResult:
         """The share of context strings found in the answer."""
         value = share_true(item.context_found)
-        return MetricResult(self.name, value, {"references": item.context, "answer": item.answer, "backend": LEXICAL})
+        detail = {"references": item.context, "answer": item.answer, "backend": LEXICAL, "why": _why_repeated(item)}
+        return MetricResult(self.name, value, detail)
+
+
+def _why_repeated(item: Item) -> str:
+    """Which texts of the context the answer repeats: all that the lexical fallback looks at."""
+    repeated = item.context_found
+    n_passages = len(repeated)
+    if False not in repeated:
+        return f"all {n_passages} context texts are in the answer" if n_passages > 1 else "the context is in the answer"
+    missing = quoted(item.context[repeated.index(False)])
+    if n_passages == 1:
+        return f"not in the answer, word for word: {missing}"
+    return f"{repeated.count(True)} of {n_passages} context texts are in the answer, word for word; not {missing}"
 
 
 @dataclass(frozen=True)
@@ -507,15 +542,34 @@ class ToolSuccessMetric(ItemMetric):
         calls = item.tool_calls
         if calls:
             succeeded = [call.get("status") for call in calls].count("success")
-            detail = {"tool_calls": [dict(call) for call in calls], "basis": "tool_calls", "backend": "trace"}
+            detail: dict[str, Any] = {
+                "tool_calls": [dict(call) for call in calls],
+                "basis": "tool_calls",
+                "backend": "trace",
+                "why": _why_calls(calls, succeeded),
+            }
             return MetricResult(self.name, succeeded / len(calls), detail)
         success = item.outcome.success
         if success is False and item.outcome.error is not None:
             return self.unscored("the agent failed before any tool call", tool_calls=[])
         if isinstance(success, bool):
-            detail = {"tool_calls": [], "basis": "outcome.success", "backend": "outcome"}
+            why = f"no tool calls, and the agent says that it {'succeeded' if success else 'failed'}"
+            detail = {"tool_calls": [], "basis": "outcome.success", "backend": "outcome", "why": why}
             return MetricResult(self.name, 1.0 if success else 0.0, detail)
         return self.unscored("no tool_call events, and outcome.success is unknown", tool_calls=[])
+
+
+def _why_calls(calls: Sequence[Mapping[str, Any]], n_succeeded: int) -> str:
+    n_calls = len(calls)
+    if n_succeeded == n_calls:
+        return f"all {n_calls} tool calls succeeded" if n_calls > 1 else "the tool call succeeded"
+    failed = next(call for call in calls if call.get("status") != "success")
+    name = failed.get("name")
+    who = name if name and name.__class__ is str else "a call without a name"
+    said = failed.get("error") or failed.get("status")
+    how = "without a status" if said is None else "failed"
+    why = f"{n_calls - n_succeeded} of {counted(n_calls, 'tool call')} {how}: {who}"
+    return sentence(f"{why} ({said})" if said.__class__ is str else why)
 
 
 @dataclass(frozen=True)
@@ -555,7 +609,8 @@ class CostMetric(ItemMetric):
             turns = item.trace_metadata.get(COST_PARTS) if recorded.place == "outcome.cost" else None
             turns = turns if isinstance(turns, dict) else {}
             is_partial, backend = bool(turns.get("unpriced")), "prices" if turns.get("listed") else "recorded"
-            return self._result(recorded.cost, recorded.place, None, None, is_partial, backend)
+            why = f"{recorded.cost:.6g} USD, recorded in {recorded.place}"
+            return self._result(recorded.cost, recorded.place, None, None, is_partial, backend, why)
         parts = itemised_cost(item)
         total = (parts.tool_cost or 0.0) + (parts.llm_cost or 0.0)
         zero: dict[str, Any] = {"recorded_zero": True} if recorded.zero_at or parts.zero_at else {}
@@ -568,7 +623,10 @@ class CostMetric(ItemMetric):
                 reason = f"{where} is 0 although tokens were used, which is taken as unknown; {reason}"
             return self.unscored(reason, **zero)
         backend = "prices" if parts.listed else "recorded"
-        result = self._result(total, "events", parts.tool_cost, parts.llm_cost, parts.unpriced is not None, backend)
+        tools, models = amount(parts.tool_cost or 0.0), amount(parts.llm_cost or 0.0)
+        why = f"{amount(total)} USD: tools {tools}, models {models}{' at list prices' if parts.listed else ''}"
+        is_partial = parts.unpriced is not None
+        result = self._result(total, "events", parts.tool_cost, parts.llm_cost, is_partial, backend, why)
         result.detail.update(zero)
         return result
 
@@ -580,9 +638,12 @@ class CostMetric(ItemMetric):
         llm_cost: float | None,
         partial: bool,
         backend: str,
+        why: str,
     ) -> MetricResult:
+        if partial:
+            why += "; not all calls have a price"
         detail = {"cost": total, "source": source, "tool_cost": tool_cost, "llm_cost": llm_cost}
-        return MetricResult(self.name, total, {**detail, "partial": partial, "backend": backend})
+        return MetricResult(self.name, total, {**detail, "partial": partial, "backend": backend, "why": why})
 
 
 @dataclass(frozen=True)
@@ -625,4 +686,8 @@ class TokenUsageMetric(ItemMetric):
         }
         if tokens.total is None:
             return self.unscored(f"{source} holds no total and not both of prompt and completion tokens", **detail)
+        if tokens.prompt is None or tokens.completion is None or tokens.total >= _LARGE_COUNT:
+            detail["why"] = f"{amount(tokens.total)} tokens, recorded in {source}"
+        else:
+            detail["why"] = f"{tokens.total} tokens: {tokens.prompt} prompt, {tokens.completion} completion"
         return MetricResult(self.name, float(tokens.total), detail)

@@ -14,10 +14,9 @@ from functools import lru_cache
 import msgspec
 from msgspec import Struct
 
-from agentunit.backends.judge.panel import members_of
-from agentunit.backends.judge.settings import configured
 from agentunit.backends.quality import SERVICES, RubricExample
-from agentunit.formulas.isotonic import Knot, mapped
+from agentunit.backends.services import configured
+from agentunit.formulas.statistics import Knot, mapped
 from agentunit.metrics.base import MetricInfo
 
 CALIBRATION_VERSION = 1
@@ -146,4 +145,4 @@ def models_asked(backend: str) -> list[str]:
         settings = configured() if backend in SERVICES else None
     except ValueError:
         return []
-    return [] if settings is None else [each.settings.model for each in members_of(settings)]
+    return [] if settings is None else settings.models

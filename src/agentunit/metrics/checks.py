@@ -11,6 +11,7 @@ from agentunit.core.results import MetricResult
 from agentunit.formulas.trajectory import state_differences
 from agentunit.metrics.base import ItemMetric, MetricInfo
 from agentunit.metrics.inputs import InputProblem, Item
+from agentunit.metrics.sentences import on_one_line, sentence
 
 Check = Callable[..., Any]
 """Returns a bool, or a number from 0 to 1; or either with a reason: ``(verdict, reason)``."""
@@ -47,6 +48,7 @@ class TaskSuccessMetric(ItemMetric):
         backend="outcome",
         trust={"check": "exact", "state": "exact", "outcome": "recorded"},
         question="Was the task done?",
+        check=True,
     )
     name = info.name
 
@@ -62,14 +64,18 @@ class TaskSuccessMetric(ItemMetric):
         """Use the best evidence there is."""
         check = self._check_of(item)
         if check is not None:
-            value, why = run_check(check, item)
-            return self._result(value, "check", getattr(check, "__name__", type(check).__name__), why)
+            value, reason = run_check(check, item)
+            name = getattr(check, "__name__", type(check).__name__)
+            who = "the check" if name == "<lambda>" else f"check {on_one_line(name, 60)}"
+            told = f"{who} {_verdict(value)}"
+            return self._result(value, "check", name, f"{told}: {reason}" if reason else told)
         expected_state = item.case_metadata.get("expected_state")
         if expected_state is not None:
             return self._by_state(expected_state, item)
         success = item.outcome.success
         if isinstance(success, bool):
-            return self._result(float(success), "outcome", "outcome.success", item.outcome.error)
+            why = "the agent says that it succeeded" if success else _why_failed(str(item.outcome.error or ""))
+            return self._result(float(success), "outcome", "outcome.success", why)
         return self.unscored("no check, no case.metadata['expected_state'], and outcome.success is unknown")
 
     def _by_state(self, expected: Any, item: Item) -> MetricResult:
@@ -77,7 +83,8 @@ class TaskSuccessMetric(ItemMetric):
         if state is None:
             return self.unscored("case.metadata['expected_state'] is given but outcome.state was not recorded")
         differences = state_differences(expected, state)
-        return self._result(float(not differences), "state", "expected_state", "; ".join(differences[:5]) or None)
+        why = "; ".join(differences[:5]) or "the final state is the expected one"
+        return self._result(float(not differences), "state", "expected_state", why)
 
     def _check_of(self, item: Item) -> Check | None:
         named = item.case_metadata.get("check")
@@ -93,8 +100,19 @@ class TaskSuccessMetric(ItemMetric):
             f"(known: {known}); received {named!r:.80}"
         )
 
-    def _result(self, value: float, backend: str, basis: str, why: str | None) -> MetricResult:
-        return MetricResult(self.name, value, {"basis": basis, "why": why, "backend": backend})
+    def _result(self, value: float, backend: str, basis: str, why: str) -> MetricResult:
+        return MetricResult(self.name, value, {"basis": basis, "why": sentence(why), "backend": backend})
+
+
+def _why_failed(error: str) -> str:
+    if error.startswith("Traceback (most recent call last)"):
+        # The exception stands in the last line.
+        error = error.rstrip().rpartition("\n")[2]
+    return f"the agent says that it failed: {error}" if error else "the agent says that it failed"
+
+
+def _verdict(value: float) -> str:
+    return {1.0: "passed", 0.0: "failed"}.get(value) or f"gave {value:.6g}"
 
 
 def run_check(check: Check, item: Item) -> tuple[float, str | None]:

@@ -8,8 +8,7 @@ from collections.abc import Iterator, Sequence
 from math import log
 from typing import Any, NamedTuple
 
-import msgspec
-
+from agentunit.core.results import json_within
 from agentunit.core.trace import tool_status
 from agentunit.metrics.inputs import Item, case_passages, retrieved_by_query
 
@@ -26,7 +25,7 @@ _DEEPEST = 20
 _WORD = re.compile(r"\d+(?:[.,:]\d+)*|\w{2,}")
 
 
-class Piece(NamedTuple):
+class EvidencePart(NamedTuple):
     """A text that the agent saw. ``source`` says where it stands: ``context[2]``, ``tool "search" call 3``."""
 
     text: str
@@ -37,7 +36,7 @@ class Piece(NamedTuple):
 class Evidence(NamedTuple):
     """What an answer is held against; ``n_left_out`` parts were less relevant and did not fit."""
 
-    pieces: tuple[Piece, ...]
+    pieces: tuple[EvidencePart, ...]
     n_left_out: int = 0
 
     @property
@@ -74,7 +73,7 @@ def evidence_of(item: Item, kinds: Sequence[str] = KINDS) -> Evidence:
 
     >>> item = Item({"id": "q1"}, {"events": [{"type": "tool_call", "payload": {"name": "find", "result": "7"}}]}, "7")
     >>> evidence_of(item).pieces
-    (Piece(text='7', source='tool "find" call 1', kind='tools'),)
+    (EvidencePart(text='7', source='tool "find" call 1', kind='tools'),)
     """
     if item.evidence is None:
         item.evidence = {}
@@ -86,16 +85,16 @@ def evidence_of(item: Item, kinds: Sequence[str] = KINDS) -> Evidence:
 
 
 def _gathered(item: Item, kinds: tuple[str, ...]) -> Evidence:
-    given = [Piece(text, f"context[{at}]", "context") for at, text in case_passages(item.case)]
+    given = [EvidencePart(text, f"context[{at}]", "context") for at, text in case_passages(item.case)]
     given = given if "context" in kinds else []
     seen = {_plain(piece.text) for piece in given}
-    parts: list[Piece] = []
+    parts: list[EvidencePart] = []
     for kind, read in (("retrieved", _retrieved), ("tools", _tool_results)):
         for piece in read(item) if kind in kinds else ():
             if (plain := _plain(piece.text)) and plain not in seen:
                 seen.add(plain)
                 parts += _parts(piece)
-    taken: list[Piece] = []
+    taken: list[EvidencePart] = []
     left = MOST_CHARACTERS
     for piece in _most_relevant_first(parts, item.answer or ""):
         if len(piece.text) <= left:
@@ -104,30 +103,32 @@ def _gathered(item: Item, kinds: tuple[str, ...]) -> Evidence:
     return Evidence((*given, *taken), len(parts) - len(taken))
 
 
-def _retrieved(item: Item) -> Iterator[Piece]:
+def _retrieved(item: Item) -> Iterator[EvidencePart]:
     for query, at, text in retrieved_by_query(item.trace):
         shown = " ".join(str(query).split()) if query else ""
         shown = shown if len(shown) <= _LONGEST_QUERY else shown[: _LONGEST_QUERY - 1] + "…"
-        yield Piece(text, f'retrieval "{shown}" document {at}' if shown else f"retrieval document {at}", "retrieved")
+        yield EvidencePart(
+            text, f'retrieval "{shown}" document {at}' if shown else f"retrieval document {at}", "retrieved"
+        )
 
 
-def _tool_results(item: Item) -> Iterator[Piece]:
+def _tool_results(item: Item) -> Iterator[EvidencePart]:
     """Results of tool calls, and what failed calls said: an agent that reports the failure has it from there."""
     for number, call in enumerate(item.tool_calls, 1):
         source = f'tool "{" ".join(str(call.get("name") or "unnamed").split())}" call {number}'
         result, error = call.get("result"), call.get("error")
         failed = tool_status(call) == "error" or bool(error)
         if not _is_echo(result, call.get("arguments")):
-            yield Piece(readable_text(result), f"{source} (failed)" if failed else source, "tools")
+            yield EvidencePart(readable_text(result), f"{source} (failed)" if failed else source, "tools")
         if error:
-            yield Piece(readable_text(error), f"{source} (failed)", "tools")
+            yield EvidencePart(readable_text(error), f"{source} (failed)", "tools")
 
 
 def _is_echo(result: Any, arguments: Any) -> bool:
     """Whether a tool gave back what the agent told it (its thought, its final answer): an agent cannot prove itself."""
     if result is None or arguments is None:
         return result is None
-    told = _decoded(arguments)
+    told = json_within(arguments)
     values = [told, *(told.values() if isinstance(told, dict) else told if isinstance(told, list) else ())]
     plain = _plain(readable_text(result))
     return len(plain) > PART_CHARACTERS // 50 and any(plain == _plain(readable_text(each)) for each in values)
@@ -141,14 +142,14 @@ def readable_text(value: Any) -> str:
     items: unit price: 3
     items: unit price: 4
     """
-    data = _decoded(value)
+    data = json_within(value)
     if isinstance(data, str):
         return data.strip()
     return "" if data is None else "\n".join(_lines(data, "", _DEEPEST))
 
 
 def _lines(data: Any, name: str, depth: int) -> Iterator[str]:
-    data = _decoded(data)
+    data = json_within(data)
     if isinstance(data, dict) and data.get("type") == "text" and isinstance(data.get("text"), str):
         # A part of a message, as MCP and the providers write it.
         yield from _lines(data["text"], "", depth - 1) if depth else (data["text"],)
@@ -173,23 +174,14 @@ def _scalar(value: Any) -> str:
     return " ".join(str(value).split()) if isinstance(value, str) else str(value)
 
 
-def _decoded(value: Any) -> Any:
-    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
-        try:
-            return msgspec.json.decode(value)
-        except (msgspec.DecodeError, UnicodeError, RecursionError):
-            return value
-    return value
-
-
-def _parts(piece: Piece) -> Iterator[Piece]:
+def _parts(piece: EvidencePart) -> Iterator[EvidencePart]:
     if len(piece.text) <= PART_CHARACTERS:
         yield piece
         return
     start, number = 0, 1
     while start < len(piece.text):
         end = _end_of_part(piece.text, start)
-        yield Piece(piece.text[start:end].strip(), f"{piece.source}, part {number}", piece.kind)
+        yield EvidencePart(piece.text[start:end].strip(), f"{piece.source}, part {number}", piece.kind)
         start, number = end, number + 1
 
 
@@ -204,7 +196,7 @@ def _end_of_part(text: str, start: int) -> int:
     return start + PART_CHARACTERS
 
 
-def _most_relevant_first(parts: list[Piece], answer: str) -> list[Piece]:
+def _most_relevant_first(parts: list[EvidencePart], answer: str) -> list[EvidencePart]:
     wanted = _words(answer)
     held = [wanted & _words(piece.text) for piece in parts]
     n_with = Counter(word for words in held for word in words)
@@ -212,7 +204,7 @@ def _most_relevant_first(parts: list[Piece], answer: str) -> list[Piece]:
     return [parts[at] for at in sorted(range(len(parts)), key=lambda at: -relevance[at])]
 
 
-def nearest_piece(text: str, pieces: Sequence[Piece]) -> Piece | None:
+def nearest_piece(text: str, pieces: Sequence[EvidencePart]) -> EvidencePart | None:
     """The piece that shares most words with a text, the shortest of equals; ``None`` when none shares any."""
     wanted = _words(text)
     shared = [(len(wanted & _words(piece.text)), -len(piece.text), piece) for piece in pieces]

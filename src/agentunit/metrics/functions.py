@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
+from dataclasses import replace
+from hashlib import sha256
+from textwrap import dedent
+from types import CodeType
 from typing import Any
 
-from agentunit.core.outcome import Outcome
-from agentunit.core.results import MetricResult
+from agentunit.core.records import Outcome
+from agentunit.core.results import MetricResult, Score
 from agentunit.metrics.base import ItemMetric, MetricInfo
 from agentunit.metrics.inputs import Item, no_answer, nothing_expected
 from agentunit.metrics.parameters import refuse_unknown
+from agentunit.metrics.sentences import sentence
 from agentunit.metrics.turns import messages_of
 
 _READINGS: dict[str, Callable[[Item], Any]] = {
@@ -42,15 +47,21 @@ _INPUTS = {
     "expected": "case.expected_output",
     "context": "case.context or retrieval events",
 }
+_RETURNED, _BOOL = "returned", "bool"
+CHECK_FACTS: Mapping[str, Any] = {"direction": "higher", "range": (0.0, 1.0), "check": True}
+"""What a function that returns a bool says about itself."""
 
 
 class FunctionMetric(ItemMetric):
     """A metric made of a function that returns a number, a bool, ``None`` (does not apply) or a ``MetricResult``.
 
+    It may say why, in one sentence: ``return value, why``.
+
     Its parameters are filled by name: ``answer``, ``query``, ``expected``, ``context``, ``tool_calls``, ``case``,
     ``trace``, ``outcome``, ``messages`` (the conversation, as mappings with ``role`` and ``content``). What a record
     does not have gets the parameter's default; without a default, the function is not called, and the score is ``None``
-    with the reason. Further parameters need a default, and can be set by name.
+    with the reason. Further parameters need a default, and can be set by name. One that returns a bool is a check. Its
+    version is its attribute ``version``, or else a hash of its source.
 
     >>> def brevity(answer, most_words=3):
     ...     return len(answer.split()) <= most_words
@@ -58,6 +69,10 @@ class FunctionMetric(ItemMetric):
     1.0
     >>> FunctionMetric(brevity).evaluate({"id": "q1"}, None, None).detail["reason"]
     'no answer: outcome.output is missing'
+    >>> def polite(answer):
+    ...     return "please" in answer, "it never says please"
+    >>> FunctionMetric(polite).evaluate({"id": "q1"}, None, "Wait.").detail["why"]
+    'it never says please'
     """
 
     @property
@@ -106,15 +121,34 @@ class FunctionMetric(ItemMetric):
     def _result(self, returned: Any) -> MetricResult:
         if isinstance(returned, MetricResult):
             return MetricResult(self.name, returned.value, returned.detail)
-        if returned is None:
-            return self.unscored(f"{self.name} returned None: it does not apply to this case")
+        value, why = returned, None
+        if isinstance(returned, tuple) and len(returned) == 2 and isinstance(returned[1], (str, type(None))):
+            value, why = returned
+        if value is None:
+            return self.unscored(why or f"{self.name} returned None: it does not apply to this case")
         # Numbers of other libraries offer __float__, and so does their kind of bool.
-        if isinstance(returned, (str, bytes)) or not hasattr(returned, "__float__"):
+        if isinstance(value, (str, bytes)) or not hasattr(value, "__float__"):
             raise TypeError(
-                f"{self.name}: a metric function must return a number, a bool, None or a MetricResult; "
-                f"received {returned!r:.80}"
+                f"{self.name}: a metric function must return a number, a bool, None or a MetricResult, "
+                f"or (value, why) with a sentence that says why; received {returned!r:.80}"
             )
-        return MetricResult(self.name, float(returned), {"backend": self.info.backend})
+        number = float(value)
+        is_bool = isinstance(value, bool) or getattr(getattr(value, "dtype", None), "kind", None) == "b"
+        shown = bool(number) if is_bool else f"{number:.6g}"
+        detail = {"backend": self.info.backend, "why": sentence((why or "").strip()) or f"returned {shown}"}
+        if is_bool:
+            detail[_RETURNED] = _BOOL
+        return MetricResult(self.name, number, detail)
+
+
+def note_checks(infos: dict[str, MetricInfo], scores: Mapping[str, Score]) -> list[str]:
+    """Make a check of each function that returned a bool, whatever its annotation; which ones were none before."""
+    new = []
+    for name, score in scores.items():
+        if score.result.detail.get(_RETURNED) == _BOOL and not infos[name].check:
+            infos[name] = replace(infos[name], **CHECK_FACTS)
+            new.append(name)
+    return new
 
 
 def is_metric_function(source: Any, parameters: Container[str] = ()) -> bool:
@@ -160,14 +194,43 @@ def _defined_name(function: Any) -> str:
 def _info(name: str, function: Any, read: Container[str]) -> MetricInfo:
     documentation = (inspect.getdoc(_innermost(function)) or "").strip().splitlines()
     # The return annotation is the one thing that a function says about its values.
-    passes = inspect.signature(function).return_annotation in (bool, "bool")
+    annotation = inspect.signature(function).return_annotation
+    passes = annotation in (bool, "bool") or str(annotation).startswith("tuple[bool,")
     return MetricInfo(
         name=name,
         family="custom",
         summary=documentation[0] if documentation else "",
-        direction="higher" if passes else "none",
-        range=(0.0, 1.0) if passes else (None, None),
         # A function that reads the whole case does not say which part it needs.
         inputs=() if "case" in read else tuple(place for each, place in _INPUTS.items() if each in read),
-        version=str(getattr(function, "version", "1")),
+        version=_version(function),
+        **(CHECK_FACTS if passes else {}),
     )
+
+
+def _version(function: Any) -> str:
+    """What a function says its version is, or a hash of what it does: scores of another source are of another metric.
+
+    The hash is the same in every process of one Python.
+    """
+    stated = getattr(function, "version", None)
+    if stated is not None:
+        return str(stated)
+    innermost = inspect.unwrap(_innermost(function))
+    try:
+        source = dedent(inspect.getsource(innermost))
+    except (OSError, TypeError, SyntaxError):  # typed in, made by a program, or not of Python
+        code = getattr(innermost, "__code__", None)
+        if code is None:
+            return "1"
+        source = _as_text(code)
+    return sha256(source.encode(errors="backslashreplace")).hexdigest()[:8]
+
+
+def _as_text(constant: Any) -> str:
+    """A constant of compiled code without what differs from process to process: addresses, and the order of sets."""
+    if isinstance(constant, CodeType):
+        return _as_text((constant.co_code, constant.co_names, constant.co_consts))
+    if isinstance(constant, (tuple, frozenset)):
+        members: Iterable[str] = map(_as_text, constant)
+        return f"({', '.join(members if isinstance(constant, tuple) else sorted(members))})"
+    return repr(constant)

@@ -11,8 +11,7 @@ import msgspec
 from agentunit.core.case import DatasetCase
 from agentunit.core.codec import RecordError, as_case, as_event, as_outcome, as_trace
 from agentunit.core.conversation import user_failure
-from agentunit.core.outcome import Outcome, outcome_text
-from agentunit.core.records import OwnPart
+from agentunit.core.records import Outcome, OwnPart, outcome_text
 from agentunit.core.trace import TraceEvent, TraceLog, tool_status
 from agentunit.formulas.trajectory import json_equal
 

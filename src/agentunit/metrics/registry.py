@@ -40,15 +40,15 @@ _OWN_METRICS = {
     "answer_correctness": "agentunit.metrics.builtin:AnswerCorrectnessMetric",
     "hallucination_rate": "agentunit.metrics.builtin:HallucinationRateMetric",
     "retrieval_quality": "agentunit.metrics.builtin:RetrievalQualityMetric",
-    "rubric": "agentunit.metrics.rubric:RubricMetric",
-    "helpfulness": "agentunit.metrics.rubrics:HelpfulnessMetric",
-    "refusal": "agentunit.metrics.rubrics:RefusalMetric",
-    "tone": "agentunit.metrics.rubrics:ToneMetric",
-    "instruction_following": "agentunit.metrics.rubrics:InstructionFollowingMetric",
-    "plan_quality": "agentunit.metrics.rubrics:PlanQualityMetric",
-    "tool_choice": "agentunit.metrics.rubrics:ToolChoiceMetric",
-    "goal_kept": "agentunit.metrics.rubrics:GoalKeptMetric",
-    "request_met": "agentunit.metrics.rubrics:RequestMetMetric",
+    "rubric": "agentunit.addons.judge.rubric_metric:RubricMetric",
+    "helpfulness": "agentunit.addons.judge.rubrics:HelpfulnessMetric",
+    "refusal": "agentunit.addons.judge.rubrics:RefusalMetric",
+    "tone": "agentunit.addons.judge.rubrics:ToneMetric",
+    "instruction_following": "agentunit.addons.judge.rubrics:InstructionFollowingMetric",
+    "plan_quality": "agentunit.addons.judge.rubrics:PlanQualityMetric",
+    "tool_choice": "agentunit.addons.judge.rubrics:ToolChoiceMetric",
+    "goal_kept": "agentunit.addons.judge.rubrics:GoalKeptMetric",
+    "request_met": "agentunit.addons.judge.rubrics:RequestMetMetric",
     "tool_success": "agentunit.metrics.builtin:ToolSuccessMetric",
     "task_success": "agentunit.metrics.checks:TaskSuccessMetric",
     "tool_trajectory": "agentunit.metrics.trajectory:ToolTrajectoryMetric",
@@ -57,22 +57,23 @@ _OWN_METRICS = {
     "regex": "agentunit.metrics.assertions:RegexMetric",
     "json_schema": "agentunit.metrics.assertions:JsonSchemaMetric",
     "exact_match": "agentunit.metrics.assertions:ExactMatchMetric",
-    "assertions": "agentunit.metrics.case_assertions:AssertionsMetric",
+    "answer_language": "agentunit.addons.language.answer_language:AnswerLanguageMetric",
+    "assertions": "agentunit.addons.review.case_assertions:AssertionsMetric",
     "cost": "agentunit.metrics.builtin:CostMetric",
     "token_usage": "agentunit.metrics.builtin:TokenUsageMetric",
     "response_time": "agentunit.metrics.timing:ResponseTimeMetric",
-    "cross_modal_grounding": "agentunit.multimodal.grounding:CrossModalGroundingMetric",
-    "image_caption_accuracy": "agentunit.multimodal.captions:ImageCaptionAccuracyMetric",
+    "cross_modal_grounding": "agentunit.multimodal.clip_metric:CrossModalGroundingMetric",
+    "image_caption_accuracy": "agentunit.multimodal.reference_texts:ImageCaptionAccuracyMetric",
     "video_response_relevance": "agentunit.multimodal.video:VideoResponseRelevanceMetric",
-    "audio_transcription_quality": "agentunit.multimodal.transcription:AudioTranscriptionMetric",
-    "multimodal_coherence": "agentunit.multimodal.coherence:MultimodalCoherenceMetric",
+    "audio_transcription_quality": "agentunit.multimodal.reference_texts:AudioTranscriptionMetric",
+    "multimodal_coherence": "agentunit.multimodal.metrics:MultimodalCoherenceMetric",
     "pii_leakage": "agentunit.privacy.leakage:PIILeakageMetric",
     "privacy_budget": "agentunit.privacy.budget:PrivacyBudgetMetric",
     "data_minimization": "agentunit.privacy.minimization:DataMinimizationMetric",
     "consent_compliance": "agentunit.privacy.consent:ConsentComplianceMetric",
     "energy_consumption": "agentunit.sustainability.energy:EnergyMetric",
     "carbon_emissions": "agentunit.sustainability.carbon:CarbonMetric",
-    "resource_utilization": "agentunit.sustainability.utilization:ResourceUtilizationMetric",
+    "resource_utilization": "agentunit.sustainability.metrics:ResourceUtilizationMetric",
     "coordination_efficiency": "agentunit.multiagent.metrics:CoordinationEfficiencyMetric",
     "swarm_intelligence": "agentunit.multiagent.metrics:SwarmIntelligenceMetric",
     "network_fault_tolerance": "agentunit.multiagent.metrics:NetworkFaultToleranceMetric",
@@ -95,6 +96,17 @@ _OWN_ANSWER_KEYS: dict[str, tuple[str, ...]] = {
     "audio_transcription_quality": ("transcript", "references"),
     "data_minimization": ("sensitive", "necessary", "expected_tool_calls"),
 }
+
+
+def _require_own(what: str, names: Iterable[str]) -> None:
+    for name in names:
+        if name not in _OWN_METRICS:
+            raise ValueError(f"{what}: a metric must be one of {', '.join(_OWN_METRICS)}; received {name!r}")
+
+
+# Answer keys under a name that no metric has would be shown to agents.
+_require_own("_OWN_ANSWER_KEYS", _OWN_ANSWER_KEYS)
+_require_own("DEFAULT_METRICS", DEFAULT_METRICS)
 
 # Where users import the metrics of these modules from; the others are imported from the module that defines them.
 _PUBLIC_MODULES = {
@@ -242,12 +254,12 @@ def instantiate(source: Any, who: str, parameters: Mapping[str, Any] | None = No
 
     A function that scores is called ``name`` where it is known by one, else as it is defined.
     """
-    if is_metric_function(source, parameters or ()):
+    if _is_instance(source):
+        made = adjusted(source, parameters, who) if parameters else source
+    elif not isinstance(source, type) and is_metric_function(source, parameters or ()):
         return FunctionMetric(source, name, parameters)
-    if parameters:
-        made = adjusted(source, parameters, who) if _is_instance(source) else made_with(source, parameters, who)
     else:
-        made = source if _is_instance(source) else source()
+        made = made_with(source, parameters, who) if parameters else source()
     if not _is_instance(made):
         raise TypeError(
             f"{who} must have a 'name' and an 'evaluate' method; received {made!r:.80}{renamed_method(made)}"

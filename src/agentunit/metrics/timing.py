@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from agentunit.core.results import MetricResult
 from agentunit.metrics.base import ItemMetric, MetricInfo
 from agentunit.metrics.inputs import InputProblem, Item, number_at
+from agentunit.metrics.sentences import amount
 
 # The year 5138: a timestamp beyond it is in milliseconds or finer.
 _LATEST_S = 1e11
@@ -45,7 +46,8 @@ class ResponseTimeMetric(ItemMetric):
         ):
             recorded = number_at(place, value)
             if recorded is not None:
-                return MetricResult(self.name, recorded, {"source": place, "backend": "recorded"})
+                detail = {"source": place, "backend": "recorded", "why": f"{amount(recorded)} s, recorded in {place}"}
+                return MetricResult(self.name, recorded, detail)
         times = [event.timestamp for event in item.events if event.timestamp is not None]
         if len(times) < 2:
             return self.unscored("no duration recorded, and fewer than two events carry a timestamp")
@@ -54,4 +56,6 @@ class ResponseTimeMetric(ItemMetric):
                 f"event timestamps must be in seconds since 1970; received {max(times):.0f}, "
                 "which looks like milliseconds"
             )
-        return MetricResult(self.name, max(times) - min(times), {"source": "event timestamps", "backend": "recorded"})
+        elapsed = max(times) - min(times)
+        why = f"{amount(elapsed)} s from the first to the last of {len(times):,} events"
+        return MetricResult(self.name, elapsed, {"source": "event timestamps", "backend": "recorded", "why": why})

@@ -14,6 +14,7 @@ from agentunit.core.results import MetricResult, model_data
 from agentunit.formulas.text import share_true
 from agentunit.metrics.base import ItemMetric, MetricInfo
 from agentunit.metrics.inputs import Item
+from agentunit.metrics.sentences import on_one_line, sentence
 
 # OpenAI and plain data, Anthropic, MCP, Gemini.
 _SCHEMA_KEYS = ("parameters", "input_schema", "inputSchema", "parametersJsonSchema", "parameters_json_schema")
@@ -152,7 +153,16 @@ class ToolArgumentValidityMetric(ItemMetric):
         detail.update(n_calls=len(item.tool_calls), n_checked=len(valid), n_valid=sum(valid))
         if value is None:
             return self.unscored("no call states arguments for a tool that declares a usable schema", **detail)
+        detail["why"] = _why(detail["invalid"], detail["n_valid"], len(valid))
         return MetricResult(self.name, value, detail)
+
+
+def _why(invalid: Sequence[Mapping[str, Any]], n_valid: int, n_checked: int) -> str:
+    if not invalid:
+        return f"the arguments of all {n_checked} calls are valid" if n_checked > 1 else "the arguments are valid"
+    first = invalid[0]
+    of_all = f" ({n_checked - n_valid} of {n_checked} calls invalid)" if n_checked > 1 else ""
+    return sentence(f"{on_one_line(first['name'], 40)}, call {first['call']}{of_all}: {first['problems'][0]}")
 
 
 def _check_calls(calls: Sequence[Mapping[str, Any]], tools: Mapping[str, Sequence[DeclaredTool]]) -> dict[str, Any]:

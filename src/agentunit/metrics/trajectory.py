@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, get_args
 
 import msgspec
 
 from agentunit.core.results import MetricResult
-from agentunit.formulas.trajectory import ArgumentRule, Mode, ToolCall, alignment_score, match_trajectory
+from agentunit.formulas.trajectory import (
+    ArgumentRule,
+    Mode,
+    ToolCall,
+    alignment_score,
+    calls_match,
+    json_equal,
+    match_trajectory,
+)
 from agentunit.metrics.base import ItemMetric, MetricInfo
 from agentunit.metrics.inputs import NO_CONTENT, InputProblem, Item
+from agentunit.metrics.sentences import on_one_line, sentence, shown_value
 
 _EXPECTED_AT = "case.metadata['expected_tool_calls']"
 
@@ -80,8 +90,69 @@ class ToolTrajectoryMetric(ItemMetric):
             "actual": [call.name for call in actual],
             "mode": self.mode,
             "backend": "trace",
+            "why": why_trajectory(expected, actual, match.f1, self.arguments),
         }
         return MetricResult(self.name, match.f1, detail)
+
+
+def why_trajectory(
+    expected: Sequence[ToolCall], actual: Sequence[ToolCall], f1: float, rule: ArgumentRule = "equal"
+) -> str:
+    """The first step that is missing, has other arguments, is not expected, or is out of order.
+
+    >>> refund = ToolCall("create_refund", {"amount": 30.5})
+    >>> why_trajectory([refund], [ToolCall("create_refund", {"amount": 24.5})], 0.0)
+    'create_refund.amount 24.5, expected 30.5'
+    >>> why_trajectory([ToolCall("search"), refund], [refund], 0.667)
+    'missing: search (step 1 of 2)'
+    """
+    if f1 == 1.0:
+        return f"all {len(expected)} expected calls were made" if expected else "no calls, as expected"
+    left = list(range(len(actual)))
+    pairs: list[int] = []
+    unmatched: list[int] = []
+    for step, wanted in enumerate(expected):
+        same = next((at for at in left if calls_match(wanted, actual[at], rule)), None)
+        if same is None:
+            unmatched.append(step)
+        else:
+            left.remove(same)
+            pairs.append(same)
+    for step in unmatched:
+        nearest = next((at for at in left if actual[at].name == expected[step].name), None)
+        if nearest is None:
+            return sentence(f"missing: {on_one_line(expected[step].name, 60)} (step {step + 1} of {len(expected)})")
+        received = actual[nearest].arguments or {}
+        difference = _difference(expected[step].name, expected[step].arguments or {}, received, rule == "subset")
+        return sentence(difference or f"missing: {expected[step].name} (step {step + 1} of {len(expected)})")
+    if left:
+        name = on_one_line(actual[left[0]].name or "a call without a name", 60)
+        return sentence(f"not expected: {name} (call {left[0] + 1} of {len(actual)})")
+    early, late = next((pair for pair in pairwise(pairs) if pair[0] > pair[1]), (0, 0))
+    first, second = (on_one_line(actual[at].name, 40) for at in (late, early))
+    return sentence(f"out of order: {first} (call {late + 1}) came before {second} (call {early + 1})")
+
+
+def _difference(place: str, expected: Any, received: Any, more_is_fine: bool) -> str | None:
+    """Where data first differ, by the path to it, and what stands there."""
+    if json_equal(expected, received):
+        return None
+    if isinstance(expected, Mapping) and isinstance(received, Mapping):
+        for key, value in expected.items():
+            if key not in received:
+                return f"{place}.{key} is missing, expected {shown_value(value)}"
+            found = _difference(f"{place}.{key}", value, received[key], False)
+            if found is not None:
+                return found
+        extra = next((key for key in received if key not in expected), None)
+        if extra is None or more_is_fine:
+            return None
+        return f"{place}.{extra} {shown_value(received[extra])}, not expected"
+    if isinstance(expected, (list, tuple)) and isinstance(received, (list, tuple)) and len(expected) == len(received):
+        pairs = enumerate(zip(expected, received, strict=True))
+        differences = (_difference(f"{place}[{at}]", one, other, False) for at, (one, other) in pairs)
+        return next(filter(None, differences), None)
+    return f"{place} {shown_value(received)}, expected {shown_value(expected)}"
 
 
 def _name_of(call: Mapping[str, Any]) -> str:

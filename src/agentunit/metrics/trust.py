@@ -91,6 +91,12 @@ def measured_figures() -> dict[tuple[str, str], TrustFigure]:
     return {(figure.metric, figure.backend): figure for figure in figures}
 
 
+def known_backends(info: MetricInfo) -> list[str]:
+    """The backends that a metric states facts about, its default first, or of which its worth was measured."""
+    measured = sorted(backend for metric, backend in measured_figures() if metric == info.name)
+    return list(dict.fromkeys([info.backend, *info.trust, *sorted(info.informational), *measured]))
+
+
 def describe_trust(
     info: MetricInfo,
     backend: str,

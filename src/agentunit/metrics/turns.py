@@ -6,7 +6,7 @@ or ``user``) are taken apart: the value of any other record is that of its last 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from statistics import fmean
 from typing import Any
 
@@ -14,11 +14,15 @@ import msgspec
 
 from agentunit.core.case import DatasetCase
 from agentunit.core.conversation import Exchange, exchanges_of, script_of, user_kind
-from agentunit.core.outcome import Outcome
+from agentunit.core.records import Outcome
 from agentunit.core.results import EVIDENCE_NOTE, INFORMATIONAL_NOTE, MetricResult
-from agentunit.core.trace import TraceLog
-from agentunit.metrics.inputs import Item
+from agentunit.core.trace import TraceLog, tool_status
+from agentunit.metrics.evidence import readable_text
+from agentunit.metrics.inputs import Item, payload_of
+from agentunit.metrics.sentences import sentence
 
+Worst = Callable[..., Any]
+"""``min``, or ``max`` for a metric of which less is better."""
 _AMOUNTS = ("prompt_tokens", "completion_tokens", "cost_usd")
 
 
@@ -102,14 +106,19 @@ class Expanded:
     0.5
     """
 
-    def __init__(self, items: Sequence[Item], *, so_far: bool = True) -> None:
+    def __init__(self, items: Sequence[Item], *, so_far: bool = True, worst: Worst = min) -> None:
+        self._worst = worst
         self._turns = [turn_items(item, so_far=so_far) for item in items]
         self.items = [part for item, turns in zip(items, self._turns, strict=True) for part in (turns or [item])]
 
     def together(self, results: Sequence[MetricResult]) -> list[MetricResult]:
         """One result an item, of one result for each of ``items``."""
         left = iter(results)
-        return [_joined(turns, [next(left) for _ in turns]) if turns else next(left) for turns in self._turns]
+        together = []
+        for turns in self._turns:
+            own = [next(left) for _ in turns or (None,)]
+            together.append(_joined(turns, own, self._worst) if turns else own[0])
+        return together
 
 
 def by_turn(item: Item, score: Callable[[Item], MetricResult]) -> MetricResult | None:
@@ -118,7 +127,7 @@ def by_turn(item: Item, score: Callable[[Item], MetricResult]) -> MetricResult |
     return _joined(turns, [score(turn) for turn in turns]) if turns else None
 
 
-def _joined(items: Sequence[Item], results: Sequence[MetricResult]) -> MetricResult:
+def _joined(items: Sequence[Item], results: Sequence[MetricResult], worst: Worst = min) -> MetricResult:
     """The turns' results as the case's: the mean of the values there are, and each turn in the detail.
 
     A turn without an answer leaves the case without a value, as a case without one is left; so does a turn whose
@@ -138,6 +147,9 @@ def _joined(items: Sequence[Item], results: Sequence[MetricResult]) -> MetricRes
     for note in (EVIDENCE_NOTE, INFORMATIONAL_NOTE):
         if noted := next((each for each in scored if note in each.detail), None):
             detail[note] = noted.detail[note]
+    if shown.value is not None:
+        # It speaks of one turn only.
+        detail.pop("why", None)
     detail["turns"] = turns
     if without is not None:
         detail["reason"] = f"turn {without + 1}: {shown.detail.get('reason') if failed is not None else 'no answer'}"
@@ -145,7 +157,20 @@ def _joined(items: Sequence[Item], results: Sequence[MetricResult]) -> MetricRes
     if not scored:
         return MetricResult(shown.name, None, detail)
     detail["scored_turns"] = len(scored)
+    if (why := _why(results, worst)) is not None:
+        detail["why"] = why
     return MetricResult(shown.name, fmean(float(each.value) for each in scored if each.value is not None), detail)
+
+
+def _why(results: Sequence[MetricResult], worst: Worst) -> str | None:
+    """What the turn with the worst value says of it, or all turns alike."""
+    values = {number: result.value for number, result in enumerate(results, 1) if result.value is not None}
+    number = worst(values, key=values.__getitem__)
+    why = results[number - 1].detail.get("why")
+    if not isinstance(why, str):
+        return None
+    are_alike = len(values) > 1 and all(results[place - 1].detail.get("why") == why for place in values)
+    return sentence(f"all {len(values)} scored turns: {why}" if are_alike else f"turn {number}: {why}")
 
 
 def _shown(number: int, item: Item, result: MetricResult) -> dict[str, Any]:
@@ -183,3 +208,56 @@ def _spent(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
         total["unstated"] = unstated
     transcripts = [each for part in parts for each in part.get("transcripts") or ()]
     return {**total, "transcripts": transcripts} if transcripts else total
+
+
+# What the agent did on its way to an answer, step by step, as texts for a judge.
+
+_AGENTS = ("assistant", "agent", "ai", "model")
+
+
+def step_texts(item: Item) -> list[str]:
+    """Messages of the agent, tool calls with what came back, and retrievals, in their order.
+
+    >>> call = {"type": "tool_call", "payload": {"name": "find", "arguments": {"id": 7}, "result": "sent"}}
+    >>> step_texts(Item({"id": "q1"}, {"events": [call]}, "It is sent."))
+    ['calls the tool find with id: 7\\nresult: sent']
+    """
+    return list(_steps(item))
+
+
+def _steps(item: Item) -> Iterator[str]:
+    for event in item.events:
+        if event.type == "tool_call":
+            yield _call(payload_of(event))
+        elif event.type == "retrieval":
+            payload = payload_of(event)
+            documents = payload.get("documents")
+            n_documents = len(documents) if isinstance(documents, (list, tuple)) else int(bool(documents))
+            yield f"retrieves for {readable_text(payload.get('query'))!r}: {n_documents} documents"
+        elif event.type == "message":
+            payload = payload_of(event)
+            text = readable_text(payload.get("content"))
+            if payload.get("role") in _AGENTS and text:
+                by = payload.get("agent")
+                yield f"{by if isinstance(by, str) and by else 'the agent'} says: {text}"
+
+
+def _call(payload: dict[str, Any]) -> str:
+    lines = [f"calls the tool {payload.get('name') or 'without a name'}"]
+    if payload.get("arguments"):
+        lines[0] += f" with {readable_text(payload['arguments'])}"
+    if payload.get("result") is not None:
+        lines.append(f"result: {readable_text(payload['result'])}")
+    if payload.get("error"):
+        lines.append(f"error: {readable_text(payload['error'])}")
+    elif tool_status(payload) == "error":
+        lines.append("the call failed")
+    return "\n".join(lines)
+
+
+def tool_texts(item: Item) -> list[str]:
+    """The tools that the agent was offered, as they are declared in the trace, else in the case."""
+    declared = item.trace_metadata.get("tools") or item.case.tools or ()
+    if isinstance(declared, dict):
+        declared = [{"name": name, "declaration": each} for name, each in declared.items()]
+    return [text for each in declared if (text := readable_text(each))] if isinstance(declared, (list, tuple)) else []

@@ -9,12 +9,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from agentunit.core.interactions import AgentInteraction, AgentRole, ConflictEvent, HandoffEvent, InteractionType
-    from agentunit.multiagent.analyzers import EmergentBehaviorDetector, InteractionAnalyzer, NetworkAnalyzer
-    from agentunit.multiagent.calculator import (
+    from agentunit.addons.drawing.pictures import Picture, interaction_graph, timeline
+    from agentunit.core.trace import AgentInteraction, AgentRole, ConflictEvent, HandoffEvent, InteractionType
+    from agentunit.multiagent.analyzers import (
         CoordinationMetrics,
+        EmergentBehaviorDetector,
         EmergentBehaviorMetrics,
+        InteractionAnalyzer,
         MultiAgentMetricsCalculator,
+        NetworkAnalyzer,
         NetworkMetrics,
     )
     from agentunit.multiagent.conversation_metrics import (
@@ -29,17 +32,18 @@ if TYPE_CHECKING:
         NetworkFaultToleranceMetric,
         SwarmIntelligenceMetric,
     )
-    from agentunit.multiagent.pictures import Picture, interaction_graph, timeline
     from agentunit.multiagent.team import AgentRow, agents_table
 
 _NAMES = {
-    "..core.interactions": "AgentInteraction AgentRole ConflictEvent HandoffEvent InteractionType",
-    ".analyzers": "EmergentBehaviorDetector InteractionAnalyzer NetworkAnalyzer",
-    ".calculator": "CoordinationMetrics EmergentBehaviorMetrics MultiAgentMetricsCalculator NetworkMetrics",
+    "..addons.drawing.pictures": "Picture interaction_graph timeline",
+    "..core.trace": "AgentInteraction AgentRole ConflictEvent HandoffEvent InteractionType",
+    ".analyzers": (
+        "CoordinationMetrics EmergentBehaviorDetector EmergentBehaviorMetrics InteractionAnalyzer "
+        "MultiAgentMetricsCalculator NetworkAnalyzer NetworkMetrics"
+    ),
     ".conversation_metrics": "AgentDominanceMetric PingPongMetric StepRepetitionMetric UnansweredRequestsMetric",
     ".derivation": "Derived derived",
     ".metrics": "CoordinationEfficiencyMetric NetworkFaultToleranceMetric SwarmIntelligenceMetric",
-    ".pictures": "Picture interaction_graph timeline",
     ".team": "AgentRow agents_table",
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}

@@ -11,7 +11,7 @@ from itertools import groupby
 from agentunit.core.results import MetricResult
 from agentunit.formulas.conversation import (
     NEAR,
-    Message,
+    SentMessage,
     dominance,
     first_alike,
     longest_alternation,
@@ -22,8 +22,8 @@ from agentunit.formulas.conversation import (
 from agentunit.metrics.base import ItemMetric, MetricInfo
 from agentunit.metrics.inputs import Item
 from agentunit.metrics.parameters import ABOVE_0_TO_1, check_parameters
-from agentunit.multiagent.derivation import NEXT_SPEAKER, derived, reading, receivers_of, sender_of
-from agentunit.multiagent.steps import Step, steps_of
+from agentunit.metrics.sentences import counted, on_one_line, sentence
+from agentunit.multiagent.derivation import NEXT_SPEAKER, TeamStep, derived, reading, receivers_of, sender_of, steps_of
 
 _share_info = partial(
     MetricInfo, family="multiagent", range=(0.0, 1.0), backend="trace", trust={"trace": "descriptive"}
@@ -77,6 +77,7 @@ class StepRepetitionMetric(ItemMetric):
             ],
             "wasted_in_loops": sum(loop.n_wasted for loop in circles),
             "backend": "trace",
+            "why": _why_repeated(len(steps), repeats),
         }
         return MetricResult(self.name, share, detail)
 
@@ -115,6 +116,10 @@ class PingPongMetric(ItemMetric):
             "longest": longest.n_turns,
             "start_step": steps[longest.start].number,
             "backend": "trace",
+            "why": sentence(
+                f"{' and '.join(on_one_line(str(agent), 30) for agent in longest.agents)} alternate "
+                f"for {longest.n_turns} of {n_turns} turns, from step {steps[longest.start].number} on"
+            ),
         }
         return MetricResult(self.name, longest.n_turns / n_turns, detail)
 
@@ -153,6 +158,10 @@ class AgentDominanceMetric(ItemMetric):
             "share": steps[busiest] / sum(steps.values()),
             "steps": dict(sorted(steps.items())),
             "backend": "trace",
+            "why": sentence(
+                f"{on_one_line(busiest, 48)} takes {steps[busiest]} of {counted(sum(steps.values()), 'step')}; "
+                f"{len(steps)} agents"
+            ),
         }
         return MetricResult(self.name, value, detail)
 
@@ -195,30 +204,47 @@ class UnansweredRequestsMetric(ItemMetric):
                 for place in unanswered[:_SHOWN]
             ],
             "backend": "trace",
+            "why": _why_unanswered([messages[place] for place in unanswered], n_requests),
         }
         return MetricResult(self.name, len(unanswered) / n_requests, detail)
 
 
-def _acts(item: Item) -> list[Step]:
+def _why_repeated(n_steps: int, repeats: Sequence[tuple[int, int]]) -> str:
+    if not repeats:
+        return f"none of {n_steps} steps repeats an earlier one"
+    step, first = repeats[0]
+    return f"{len(repeats)} of {n_steps} steps repeat an earlier one: step {step} repeats step {first}"
+
+
+def _why_unanswered(unanswered: Sequence[SentMessage], n_requests: int) -> str:
+    if not unanswered:
+        return f"all {n_requests} requests were answered" if n_requests > 1 else "the request was answered"
+    first = unanswered[0]
+    asked = " and ".join(on_one_line(str(name), 30) for name in first.receivers[:2])
+    sender = on_one_line(str(first.sender), 30)
+    return sentence(f"{asked} did not answer {sender} ({len(unanswered)} of {counted(n_requests, 'request')})")
+
+
+def _acts(item: Item) -> list[TeamStep]:
     return [step for step in steps_of(item.trace) if step.agent is not None and not step.by_human]
 
 
-def _last_word(steps: Sequence[Step], messages: Sequence[Message]) -> list[Message]:
+def _last_word(steps: Sequence[TeamStep], messages: Sequence[SentMessage]) -> list[SentMessage]:
     """What the last speaker said, where nobody spoke afterwards whom it could have been meant for."""
     said = [step for step in steps if step.agent is not None and not step.by_human and step.kind == "message"]
     if not said or not messages or said[-1].to_agents or said[-1].agent == messages[-1].sender:
         return []
-    return [Message(said[-1].agent, ())]
+    return [SentMessage(said[-1].agent, ())]
 
 
-def _message(interaction: object) -> Message:
+def _message(interaction: object) -> SentMessage:
     metadata, kind = reading(interaction, "metadata"), reading(interaction, "interaction_type")
     is_inferred = isinstance(metadata, dict) and metadata.get("derived_from") == NEXT_SPEAKER
     receivers = () if is_inferred else tuple(receivers_of(interaction))
-    return Message(sender_of(interaction), receivers, str(getattr(kind, "value", kind)) not in _ANSWERS)
+    return SentMessage(sender_of(interaction), receivers, str(getattr(kind, "value", kind)) not in _ANSWERS)
 
 
-def _alike_by_agent(steps: Sequence[Step], threshold: float) -> list[int | None]:
+def _alike_by_agent(steps: Sequence[TeamStep], threshold: float) -> list[int | None]:
     """For each step the earliest one of the same agent and kind that it nearly repeats."""
     places: dict[tuple[str | None, str], list[int]] = {}
     for place, step in enumerate(steps):

@@ -5,24 +5,36 @@ What a trace does not record is derived from its events; ``detail["derived"]`` n
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from agentunit.core.results import MetricResult
-from agentunit.formulas.coordination import COORDINATION_WEIGHTS, SWARM_WEIGHTS, weighted_score
+from agentunit.formulas.coordination import (
+    COORDINATION_WEIGHTS,
+    SWARM_WEIGHTS,
+    act_allowed,
+    mean_of_known,
+    weighted_score,
+)
+from agentunit.formulas.graph import WorstLoss
+from agentunit.formulas.text import shown_share
 from agentunit.metrics.base import ItemMetric, MetricInfo
 from agentunit.metrics.inputs import Item
 from agentunit.metrics.parameters import FROM_0_TO_1, check_parameters
-from agentunit.multiagent.analyzers import EmergentBehaviorDetector, InteractionAnalyzer, NetworkAnalyzer
-from agentunit.multiagent.calculator import (
+from agentunit.metrics.sentences import amount, counted, on_one_line, sentence
+from agentunit.multiagent._team_inputs import Interactions, interactions_of
+from agentunit.multiagent.analyzers import (
     CoordinationMetrics,
+    EmergentBehaviorDetector,
     EmergentBehaviorMetrics,
+    InteractionAnalyzer,
     MultiAgentMetricsCalculator,
+    NetworkAnalyzer,
     NetworkMetrics,
 )
-from agentunit.multiagent.inputs import Interactions, interactions_of
 
 __all__ = [
     "CoordinationEfficiencyMetric",
@@ -105,6 +117,7 @@ class CoordinationEfficiencyMetric(ItemMetric):
                 else "no interactions, handoffs or conflicts between agents, nor events of several agents"
             )
             return self.unscored(reason, **detail)
+        detail["why"] = why_coordination(found, interactions)
         return MetricResult(self.name, value, detail)
 
 
@@ -144,6 +157,7 @@ class SwarmIntelligenceMetric(ItemMetric):
         if value is None:
             reason = "too few messages, or too little said of their types, times and success"
             return self.unscored(reason if interactions.messages else _NO_MESSAGES, **detail)
+        detail["why"] = why_swarm(found)
         return MetricResult(self.name, value, detail)
 
 
@@ -208,6 +222,7 @@ class NetworkFaultToleranceMetric(ItemMetric):
             "worst_loss": worst and worst.node,
             "connected_after_worst_loss": worst and worst.share_connected,
             **known,
+            "why": why_network(len(network.graph), bottlenecks, worst),
         }
         return MetricResult(self.name, value, detail)
 
@@ -224,3 +239,99 @@ def _provenance(interactions: Interactions, *used: str) -> dict[str, Any]:
     derived = [name for name in interactions.derived if name in used]
     main = {"interactions"} if interactions.messages else {"handoffs", "conflicts"}
     return {"derived": derived, "backend": _RECORDED if main.isdisjoint(derived) else _DERIVED}
+
+
+# Why the catalog's multi-agent metrics score as they do: the part that costs most, and who had to do with it.
+
+Components = Mapping[str, float | None]
+_SWARM_WORDS = {
+    "self_organization": "who talks to whom became {share} more orderly",
+    "specialization": "how far agents keep to few message types is {share}",
+    "collective_decision": "{share} of interactions were joint decisions that succeeded",
+    "adaptation_rate": "answers became {share} quicker",
+}
+
+
+def why_coordination(found: Components, interactions: Interactions) -> str:
+    """The component that takes most of the score away, with the agents that it is about."""
+    name = _costliest(found, COORDINATION_WEIGHTS)
+    if name is None:
+        return "nothing failed, and the work is spread evenly"
+    return sentence(_OF_COORDINATION[name](interactions))
+
+
+def _of_handoffs(interactions: Interactions) -> str:
+    handoffs = interactions.handoffs
+    first = handoffs.successes.index(False)
+    of_all = f"{handoffs.successes.count(False)} of {counted(len(handoffs), 'handoff')}"
+    return f"{of_all} failed: {_who(handoffs.givers[first])} to {_who(handoffs.takers[first])}"
+
+
+def _of_conflicts(interactions: Interactions) -> str:
+    conflicts = interactions.conflicts
+    parties = conflicts.parties[conflicts.resolved.index(False)]
+    of_all = f"{conflicts.resolved.count(False)} of {counted(len(conflicts), 'conflict')}"
+    return f"{of_all} not resolved: {' and '.join(map(_who, parties[:2]))}"
+
+
+def _of_messages(interactions: Interactions) -> str:
+    messages = interactions.messages
+    told = f"{messages.successes.count(False)} of {counted(len(messages), 'message')} failed"
+    answered = zip(messages.response_times_s, messages.successes, strict=True)
+    mean_s = mean_of_known([time_s for time_s, success in answered if success is not False])
+    return told if mean_s is None else f"{told}; answers take {amount(mean_s)} s on average"
+
+
+def _of_roles(interactions: Interactions) -> str:
+    messages, handoffs, roles = interactions.messages, interactions.handoffs, interactions.roles
+    for place, sender in enumerate(messages.senders):
+        what = messages.types[place], messages.message_types[place], messages.capabilities[place]
+        if sender in roles and act_allowed(roles[sender], *what) is False:
+            return f"{_who(sender)} did what its role does not allow: {on_one_line(what[0], 30)}, message {place + 1}"
+    giver = next(giver for giver in handoffs.givers if giver in roles and not act_allowed(roles[giver], "handoff"))
+    return f"{_who(giver)} handed over, which its role does not allow"
+
+
+def _of_load(interactions: Interactions) -> str:
+    messages = interactions.messages
+    sent: Counter[str] = Counter()
+    for sender, success in zip(messages.senders, messages.successes, strict=True):
+        sent[sender] += success is not False
+    busiest = max(sorted(sent), key=sent.__getitem__)
+    of_all = f"{sent[busiest]} of {counted(sent.total(), 'message')} that did not fail"
+    return f"uneven work: {_who(busiest)} sent {of_all}; {len(interactions.agents)} agents"
+
+
+_OF_COORDINATION: Mapping[str, Callable[[Interactions], str]] = {
+    "handoff_success_rate": _of_handoffs,
+    "conflict_resolution_rate": _of_conflicts,
+    "communication_efficiency": _of_messages,
+    "role_adherence": _of_roles,
+    "load_balance_score": _of_load,
+}
+
+
+def why_swarm(found: Components) -> str:
+    """The behavior that is farthest from what it could be, by its weight."""
+    name = _costliest(found, SWARM_WEIGHTS)
+    if name is None:
+        return "all that can be told of emergent behavior is at its best"
+    return f"weakest part: {_SWARM_WORDS[name].format(share=shown_share(found[name] or 0.0))}"
+
+
+def why_network(n_agents: int, bottlenecks: Sequence[str], worst: WorstLoss | None) -> str:
+    """What the loss of one agent would do."""
+    if worst is None or worst.share_connected == 1.0:
+        return f"{counted(n_agents, 'agent')}, and none whose loss parts the others"
+    told = f"without {_who(worst.node)}, {shown_share(worst.share_connected)} of the other agents stay connected"
+    return sentence(f"{told}; {len(bottlenecks)} of {n_agents} agents part others" if len(bottlenecks) > 1 else told)
+
+
+def _costliest(found: Components, weights: Mapping[str, float]) -> str | None:
+    costs = {name: weights[name] * (1.0 - value) for name in weights if (value := found[name]) is not None}
+    name = max(costs, key=costs.__getitem__)
+    return name if costs[name] > 0 else None
+
+
+def _who(agent: str) -> str:
+    return on_one_line(agent, 30)

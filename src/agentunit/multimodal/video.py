@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
 from typing import Any, NamedTuple
 
-from agentunit.backends.clip.encoder import ClipEncoder, EncodedText, Unencodable, Vector
-from agentunit.backends.clip.recently_used import RecentlyUsed
-from agentunit.backends.media.limits import MediaProblem
-from agentunit.backends.media.sources import shown_source, source_identity
-from agentunit.backends.media.video import SampledVideo, sample_frames_apart
+from agentunit import doors
+from agentunit.backends.media_sources import shown_source
 from agentunit.core.results import MetricResult
 from agentunit.formulas.similarity import cosine, frames_score, weighted_mean
 from agentunit.metrics.inputs import InputProblem
 from agentunit.metrics.parameters import Rule, check_parameters, is_number
-from agentunit.multimodal.clip_metric import Asked, ClipMetric, Refused, named_media
-from agentunit.multimodal.grounding import text_detail, usable_text
-from agentunit.multimodal.references import multimodal_info
+from agentunit.metrics.sentences import amount, counted
+from agentunit.multimodal.clip_metric import (
+    Asked,
+    ClipEncoder,
+    ClipMetric,
+    EncodedText,
+    Refused,
+    Unencodable,
+    Vector,
+    named_media,
+    text_detail,
+    usable_text,
+)
+from agentunit.multimodal.reference_texts import multimodal_info
 
 _N_FRAMES = Rule("from 1 to 256", lambda value: is_number(value) and isinstance(value, int) and 1 <= value <= 256)
-_VIDEOS_AT_ONCE = 4
-_VIDEOS_KEPT = 1_024
 
 
 class EncodedVideo(NamedTuple):
@@ -82,8 +86,9 @@ class VideoResponseRelevanceMetric(ClipMetric):
         return self.clip_model_name
 
     @cached_property
-    def _encoded(self) -> RecentlyUsed[EncodedVideo | Unencodable]:
-        return RecentlyUsed(_VIDEOS_KEPT)
+    def _videos(self) -> Any:
+        # It keeps what it made: several cases may be about one video.
+        return doors.part("video_encoder")(self.num_frames, self._access)
 
     def sources(self, metadata: Mapping[str, Any]) -> tuple[Any, ...]:
         """The video of a case."""
@@ -100,35 +105,14 @@ class VideoResponseRelevanceMetric(ClipMetric):
         self, encoder: ClipEncoder, asked: Sequence[Asked], texts: Sequence[EncodedText | Unencodable]
     ) -> list[MetricResult]:
         """Sample and encode each distinct video, then score each answer."""
-        keys = [(encoder.name, source_identity(each.places[0], self._access)) for each in asked]
-        videos = {key: self._encoded.get(key) for key in keys}
-        new = {key: each.places[0] for key, each in zip(keys, asked, strict=True) if videos[key] is None}
-        for key, video in zip(new, self._encode(encoder, list(new.values())), strict=True):
-            self._encoded.put(key, video)
-            videos[key] = video
+        videos = self._videos.encode(encoder, [each.places[0] for each in asked])
         results = []
-        for key, each, text in zip(keys, asked, texts, strict=True):
+        for each, text, video in zip(asked, texts, videos, strict=True):
             try:
-                results.append(self._result(usable_text(text), _usable_video(each, videos[key]), encoder.name))
+                results.append(self._result(usable_text(text), _usable_video(each, video), encoder.name))
             except Refused as problem:
                 results.append(self.refused(problem, str(problem), each))
         return results
-
-    def _encode(self, encoder: ClipEncoder, sources: Sequence[Any]) -> Iterator[EncodedVideo | Unencodable]:
-        # A few videos at a time: their frames are large, and only so many may wait to be encoded.
-        with ThreadPoolExecutor(_VIDEOS_AT_ONCE) as pool:
-            for start in range(0, len(sources), _VIDEOS_AT_ONCE):
-                sampled = list(pool.map(self._sampled, sources[start : start + _VIDEOS_AT_ONCE]))
-                frames = [each for video in sampled if not isinstance(video, Unencodable) for each in video.frames]
-                vectors = iter(encoder.encode_images(frames, self._access) if frames else ())
-                for video in sampled:
-                    yield video if isinstance(video, Unencodable) else _encoded(video, vectors)
-
-    def _sampled(self, source: Any) -> SampledVideo[Any] | Unencodable:
-        try:
-            return sample_frames_apart(source, self.num_frames, self._access)
-        except MediaProblem as problem:
-            return Unencodable(str(problem))
 
     def _result(self, text: EncodedText, video: EncodedVideo, model: str) -> MetricResult:
         similarities = [
@@ -147,6 +131,11 @@ class VideoResponseRelevanceMetric(ClipMetric):
             "model": model,
             "backend": self.current_backend,
         }
+        best = max(range(len(similarities)), key=similarities.__getitem__)
+        detail["why"] = (
+            f"similarity {detail['mean_similarity']:.2f} on average of {counted(len(similarities), 'frame')}, "
+            f"{similarities[best]:.2f} at best, at {amount(video.times_s[best])} s"
+        )
         if len(similarities) < self.num_frames:
             detail["frames_missing"] = f"{len(similarities)} of {self.num_frames} frames could be had from the video"
         return MetricResult(self.name, frames_score(similarities), detail)
@@ -156,16 +145,7 @@ class VideoResponseRelevanceMetric(ClipMetric):
         return self.unscored(reason, error=error, num_frames=self.num_frames, backend=self.current_backend)
 
 
-def _usable_video(asked: Asked, video: EncodedVideo | Unencodable | None) -> EncodedVideo:
-    if isinstance(video, EncodedVideo):
-        return video
-    raise Refused(f"{shown_source(asked.sources[0])} {video.reason if video else 'was not encoded'}")
-
-
-def _encoded(video: SampledVideo[Any], vectors: Iterator[Vector | Unencodable]) -> EncodedVideo | Unencodable:
-    own = list(islice(vectors, len(video.frames)))
-    bad = next((each for each in own if isinstance(each, Unencodable)), None)
-    if bad is not None:
-        return Unencodable(f"has a frame that {bad.reason}")
-    usable = tuple(each for each in own if not isinstance(each, Unencodable))
-    return EncodedVideo(usable, tuple(video.times_s), video.duration_s, video.decoder)
+def _usable_video(asked: Asked, video: EncodedVideo | Unencodable) -> EncodedVideo:
+    if isinstance(video, Unencodable):
+        raise Refused(f"{shown_source(asked.sources[0])} {video.reason}")
+    return video

@@ -16,7 +16,8 @@ from agentunit.formulas.privacy import budget_state
 from agentunit.metrics.base import ItemMetric
 from agentunit.metrics.inputs import Item, number_at, payload_of
 from agentunit.metrics.parameters import FROM_0_TO_1, Rule, check_parameters, is_number
-from agentunit.privacy.passages import privacy_info
+from agentunit.metrics.sentences import amount
+from agentunit.privacy._passages import privacy_info
 
 _NAMES = ("epsilon", "privacy_epsilon")
 
@@ -105,6 +106,11 @@ class PrivacyBudgetMetric(ItemMetric):
             return self.unscored(
                 "no epsilon was recorded in this run so far: neither in metadata['epsilon'] nor in an event", **detail
             )
+        spends = f"this case spends {amount(detail['epsilon_used'])}"
+        total = f"{amount(self.total_budget)} ε"
+        detail["why"] = f"{amount(state.remaining)} of {total} left; {spends}"
+        if state.exceeded:
+            detail["why"] = f"the budget of {total} is exceeded: {amount(spent)} spent; {spends}"
         return MetricResult(self.name, state.share_left, detail)
 
 

@@ -12,12 +12,13 @@ from agentunit.core.results import MetricResult
 from agentunit.formulas.privacy import kept_private
 from agentunit.metrics.inputs import InputProblem, Item
 from agentunit.metrics.parameters import FROM_0_TO_1, Rule, check_parameters
+from agentunit.metrics.sentences import counted, on_one_line, sentence
+from agentunit.privacy._followed import held_at
+from agentunit.privacy._known_values import KnownValue, SearchedText, plain
+from agentunit.privacy._passages import Kind, Passage, PrivacyMetric, passages, privacy_info
 from agentunit.privacy.detectors import detector_named
 from agentunit.privacy.findings import Detector, Finding, check_detector, masked
-from agentunit.privacy.followed import held_at
-from agentunit.privacy.passages import Kind, Passage, PrivacyMetric, passages, privacy_info
 from agentunit.privacy.pseudonyms import same_value
-from agentunit.privacy.values import KnownValue, SearchedText, plain
 
 SEVERITY_WEIGHTS: Mapping[str, float] = {
     "email": 0.5,
@@ -81,6 +82,7 @@ class PIILeakageMetric(PrivacyMetric):
         detail_keys=("findings", "counts", "n_findings", "n_scored", "scope"),
         backend="patterns",
         version="2",
+        check=True,
     )
 
     def __post_init__(self) -> None:
@@ -200,10 +202,23 @@ class PIILeakageMetric(PrivacyMetric):
         }
         if len(shown) > _MOST_SHOWN:
             detail["findings_not_shown"] = len(shown) - _MOST_SHOWN
+        detail["why"] = _why(detail["findings"], len(scored))
         return detail
 
     def _severity(self, type: str) -> float:
         return (self.severity_weights or {}).get(type, _OTHER_WEIGHT)
+
+
+def _why(findings: Sequence[Mapping[str, Any]], n_scored: int) -> str:
+    """The first finding that counts, masked, and where it stands."""
+    if not n_scored:
+        return "no personal data that counts" if findings else "no personal data"
+    counting = next((finding for finding in findings if finding["scored"]), None)
+    if counting is None:
+        return f"personal data found: {counted(n_scored, 'value')}"
+    more = f" and {counted(n_scored - 1, 'more value')}" if n_scored > 1 else ""
+    place = on_one_line(counting["place"], 48)
+    return sentence(f"{counting['type']} {on_one_line(counting['masked'], 32)} in {place}{more}")
 
 
 def _read(item: Item) -> list[Passage] | InputProblem:

@@ -8,15 +8,14 @@ from functools import cached_property
 from itertools import chain
 from typing import Any
 
-from agentunit.core.outcome import Outcome, outcome_text
+from agentunit.core.records import Outcome, outcome_text
 from agentunit.core.results import MetricResult
 from agentunit.formulas.privacy import share_held_back
 from agentunit.formulas.text import content_words
 from agentunit.metrics.inputs import InputProblem, Item
 from agentunit.metrics.parameters import ABOVE_0_TO_1, Rule, check_parameters
-from agentunit.privacy.detectors import detector_named
-from agentunit.privacy.findings import Detector, check_detector
-from agentunit.privacy.followed import (
+from agentunit.metrics.sentences import counted, sentence
+from agentunit.privacy._followed import (
     FEWEST_WORDS_OF_A_STATEMENT,
     Follower,
     Leak,
@@ -26,8 +25,10 @@ from agentunit.privacy.followed import (
     searchable,
     value_leaks,
 )
-from agentunit.privacy.passages import Passage, PrivacyMetric, disclosed_passages, leaves, privacy_info, user_input
-from agentunit.privacy.values import OF_THE_CASE, FieldNames, KnownValue, SearchedText, held_values
+from agentunit.privacy._known_values import OF_THE_CASE, FieldNames, KnownValue, SearchedText, held_values
+from agentunit.privacy._passages import Passage, PrivacyMetric, disclosed_passages, leaves, privacy_info, user_input
+from agentunit.privacy.detectors import detector_named
+from agentunit.privacy.findings import Detector, check_detector
 
 SENSITIVE_KEYS = ("user_id", "email", "phone", "address", "ssn", "credit_card", "password", "api_key", "token")
 
@@ -90,8 +91,20 @@ class DataMinimizationMetric(PrivacyMetric):
     def _used(self) -> Detector:
         return self.detector or detector_named("patterns", "DataMinimizationMetric")
 
-    def score_item(self, item: Item) -> MetricResult:
-        """Look for each sensitive value wherever the agent passed something on."""
+    def missing(self, item: Item) -> str | None:
+        """Why an item cannot be scored; ``None`` when it can. No model is loaded for it."""
+        values = held_values(item, tuple(self.sensitive_keys))
+        return self._missing(values or any(self._sensitive(item)), next(disclosed_passages(item), None))
+
+    def _missing(self, held: object, disclosed: object) -> str | None:
+        if not held:
+            return "no sensitive values: neither in case.metadata nor in results of tools"
+        if not disclosed:
+            return "nothing to look in: no output, no agent's message and no tool call with arguments"
+        return None
+
+    def _sensitive(self, item: Item) -> tuple[list[KnownValue], list[Statement]]:
+        """The values and statements at hand."""
         values = held_values(item, tuple(self.sensitive_keys))
         listed, statements = _listed(item)
         values += listed
@@ -99,21 +112,30 @@ class DataMinimizationMetric(PrivacyMetric):
             further, statements = found_values(item, self._used, FieldNames(self.sensitive_keys))
             held = {value.identity for value in values}
             values += [value for value in further if value.identity not in held]
-        if not values and not statements:
-            return self.unscored("no sensitive values: neither in case.metadata nor in results of tools")
+        return values, statements
+
+    def score_item(self, item: Item) -> MetricResult:
+        """Look for each sensitive value wherever the agent passed something on."""
+        values, statements = self._sensitive(item)
         disclosed = list(disclosed_passages(item))
-        if not disclosed:
-            return self.unscored("nothing to look in: no output, no agent's message and no tool call with arguments")
+        missing = self._missing(values or statements, disclosed)
+        if missing:
+            return self.unscored(missing)
         needed = _necessary(item)
         unneeded = [statement for statement in statements if not _is_needed(statement.field, needed)]
         found = [*_leaked_values(values, needed, disclosed, item), *self._leaked_statements(unneeded, disclosed, item)]
         n_available = len(values) + len(statements)
+        violations = [leak.detail() for leak in dict.fromkeys(chain.from_iterable(found))]
+        why = f"none of {counted(n_available, 'sensitive value')} was passed on"
+        if violations:
+            why = f"{len(found)} of {counted(n_available, 'sensitive value')} passed on: {violations[0]['says']}"
         detail: dict[str, Any] = {
             "available": n_available,
             "leaked": len(found),
-            "violations": [leak.detail() for leak in dict.fromkeys(chain.from_iterable(found))],
+            "violations": violations,
             "necessary": sorted({value.field for value in values if _is_needed(value.field, needed)}),
             "backend": self.info.backend,
+            "why": sentence(why),
         }
         return MetricResult(self.name, share_held_back(len(found), n_available), detail)
 

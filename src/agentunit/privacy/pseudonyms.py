@@ -6,12 +6,11 @@ import hashlib
 import hmac
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from agentunit.privacy.detection.gazetteer import Kind, kinds_of
-from agentunit.privacy.detection.name_evidence import AMBIGUOUS, PLAIN_WORDS
+from agentunit.privacy.detection.gazetteer import AMBIGUOUS, PLAIN_WORDS, Kind, kinds_of
 from agentunit.privacy.detection.readable import INVISIBLE
 from agentunit.privacy.findings import NUMBER_TYPES
 
@@ -101,11 +100,14 @@ def same_value(type: str, value: str) -> str:
     return value.strip().casefold() if type == "email" else value.strip()
 
 
+_ANY_WORD = re.compile(r"[^\W_]+")
 _LINE_ESCAPE = re.compile(r"\\[nrtbf]")
 _WORD = re.compile(r"[^\W\d_]+(?:['’](?!s\b)[^\W\d_]+)*")
 # How often a word may stand in a record for each time that it was taken for a name.
 _MOST_UNNOTICED = 20
 _SHORTEST_DISTINCTIVE = 8
+# For so few names it is quicker to see first whether a text has any of them.
+_FEW_NAMES = 100
 _BETWEEN = frozenset((" ", ".", "_", "-", ", ", "  "))
 
 Words = list[tuple[str, int, int]]
@@ -130,7 +132,9 @@ class People:
     """
 
     def __init__(self, names: Iterable[str]) -> None:
-        self._spellings: dict[str, list[tuple[list[str], str]]] = {}
+        self._spellings: dict[tuple[str, ...], str] = {}
+        # How many words the spellings have that begin with a word, the most first.
+        self._lengths: dict[str, list[int]] = {}
         owners: dict[str, list[str]] = {}
         singles: list[str] = []
         for name in dict.fromkeys(names):
@@ -155,8 +159,13 @@ class People:
             if _stands_alone(word):
                 people = {same_value("name", name) for name in full_names}
                 self._alone[word] = full_names[0] if len(people) == 1 else word
-        for spellings in self._spellings.values():
-            spellings.sort(key=lambda each: -len(each[0]))
+        for spelling in self._spellings:
+            lengths = self._lengths.setdefault(spelling[0], [])
+            if len(spelling) not in lengths:
+                lengths.append(len(spelling))
+        for lengths in self._lengths.values():
+            lengths.sort(reverse=True)
+        self._first_words = {*self._lengths, *(word.lower() for word in self._alone)}
 
     def __bool__(self) -> bool:
         return bool(self._alone or self._spellings)
@@ -167,6 +176,10 @@ class People:
 
     def mentions(self, text: str) -> Iterator[Mention]:
         """Where a text names one of them, in order."""
+        if len(self._first_words) <= _FEW_NAMES:
+            lower = text.lower()
+            if not any(word in lower for word in self._first_words):
+                return
         # In JSON text a line ends in two characters, of which the second is a letter.
         read = _LINE_ESCAPE.sub("  ", text) if "\\" in text else text
         words = [(found.group(), found.start(), found.end()) for found in _WORD.finditer(read)] if self else []
@@ -182,39 +195,70 @@ class People:
 
     def _spell(self, words: list[str], name: str) -> None:
         if len(words) > 1:
-            self._spellings.setdefault(words[0].lower(), []).append(([word.lower() for word in words], name))
+            self._spellings.setdefault(tuple(word.lower() for word in words), name)
 
     def _spelled_at(self, text: str, words: Words, position: int) -> tuple[int, str]:
-        for spelling, name in self._spellings.get(words[position][0].lower(), ()):
-            here = words[position : position + len(spelling)]
-            gaps = (text[left[2] : right[1]] for left, right in pairwise(here))
-            if [word.lower() for word, _, _ in here] == spelling and all(gap in _BETWEEN for gap in gaps):
-                return len(spelling), name
+        for length in self._lengths.get(words[position][0].lower(), ()):
+            here = words[position : position + length]
+            name = self._spellings.get(tuple(word.lower() for word, _, _ in here))
+            if name is not None and all(text[left[2] : right[1]] in _BETWEEN for left, right in pairwise(here)):
+                return len(here), name
         return 0, ""
 
 
-def is_worth_repeating(name: str, n_found: int, everything: str) -> bool:
+class Mentions:
+    """How often the texts of a record hold words, counted once for all names."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._words: list[str] | None = None
+        self._counts: dict[int, Counter[tuple[str, ...]]] = {}
+
+    def count(self, words: Sequence[str]) -> int:
+        """How often these words stand one after another, in any case."""
+        return self._counted(len(words))[tuple(word.lower() for word in words)]
+
+    def count_exactly(self, word: str) -> int:
+        """How often a word is written as it is here."""
+        return self._counted(0)[word,]
+
+    def _counted(self, length: int) -> Counter[tuple[str, ...]]:
+        """How often each run of so many words stands there, in lower case; of single words as written for 0."""
+        counts = self._counts.get(length)
+        if counts is None:
+            if self._words is None:
+                self._words = _ANY_WORD.findall(self._text)
+            words = [word.lower() for word in self._words] if length else self._words
+            counts = Counter(zip(*(words[first:] for first in range(max(length, 1))), strict=False))
+            self._counts[length] = counts
+        return counts
+
+
+def is_worth_repeating(name: str, n_found: int, everything: Mentions) -> bool:
     """Whether a found name means a person wherever a record repeats it, by all the record's texts.
 
     One that no list of names knows does not, where it was hardly ever taken for a name; nor a single word that the
     record also writes as a plain one.
 
-    >>> is_worth_repeating("Subgoal", 1, "Subgoal: find it. This subgoal is done."), is_worth_repeating("Mia", 1, "mia")
-    (False, True)
+    >>> is_worth_repeating("Subgoal", 1, Mentions("Subgoal: find it. This subgoal is done."))
+    False
+    >>> is_worth_repeating("Mia", 1, Mentions("mia"))
+    True
     """
     words = _WORD.findall(name)
     plain = Kind.WORD if len(words) > 1 else 0
     kinds = [kinds_of(word) for word in words]
-    if any(kind & (Kind.FIRST | Kind.LAST) and not kind & plain for kind in kinds):
+    if not words or any(kind & (Kind.FIRST | Kind.LAST) and not kind & plain for kind in kinds):
         return True
-    spelled = "[ ._-]".join(map(re.escape, words))
-    if len(re.findall(spelled, everything, re.IGNORECASE)) > _MOST_UNNOTICED * n_found:
+    written = _ANY_WORD.findall(name)
+    if everything.count(written) > _MOST_UNNOTICED * n_found:
         return False
     lower = name.lower()
     has_no_case = lower == name.upper()
-    if len(words) != 1 or has_no_case or lower not in everything:
+    if len(words) != 1 or len(written) != 1 or has_no_case:
         return True
-    return len(re.findall(rf"(?<![^\W_]){re.escape(lower)}(?![^\W_])", everything)) < n_found
+    n_plain = everything.count_exactly(lower)
+    return n_plain == 0 or n_plain < n_found
 
 
 def is_distinctive(type: str, value: str) -> bool:

@@ -6,19 +6,19 @@ the record could no longer be scored.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import accumulate
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 
 from agentunit.core.case import DatasetCase
-from agentunit.core.interactions import AgentInteraction, AgentRole, ConflictEvent, HandoffEvent
-from agentunit.core.outcome import Outcome
-from agentunit.core.records import Record
-from agentunit.core.trace import TraceEvent, TraceLog
-from agentunit.privacy.detection.gazetteer import Kind, kinds_of
-from agentunit.privacy.detection.name_evidence import AMBIGUOUS
+from agentunit.core.records import Outcome, Record
+from agentunit.core.trace import AgentInteraction, AgentRole, ConflictEvent, HandoffEvent, TraceEvent, TraceLog
+from agentunit.privacy.detection.gazetteer import AMBIGUOUS, Kind, kinds_of, word_set
 from agentunit.privacy.personal_fields import Leaf, counts_as, plain_field
 
 STRUCTURE, OWN_NAME = "\0", "\0name"
@@ -134,24 +134,72 @@ _STRUCTS: tuple[type[Struct], ...] = (
 )  # fmt: skip
 _OWN_KEYS: frozenset[str] = frozenset(name for kind in _STRUCTS for name in kind.__struct_encode_fields__)
 
-_Pending = list[tuple[str, str, Any]]
+_MOST_KEYS = 40
+
+_Slot = tuple[Leaf, Any, Any]
+"""A text or number, the object or list that holds it, and the field or place there."""
 
 
-def texts_of(record: Any) -> Iterator[Leaf]:
-    """The texts in order, names of fields among them; without recursion, however deep the data is nested."""
-    pending: _Pending = [("record", "", record)]
-    while pending:
-        part, field, each = pending.pop()
-        if isinstance(each, str):
-            if each:
-                yield _leaf(part, field, each)
-        elif isinstance(each, dict):
-            for key in each:
-                if key not in _OWN_KEYS:
-                    yield _key(part, key)
-            pending += reversed(_children(part, each))
-        elif isinstance(each, list):
-            pending += ((part, field, child) for child in reversed(each))
+class RecordTexts:
+    """The texts and whole numbers of a record in order, each with its field, read in one walk, and their places in it.
+
+    ``leaves`` are the texts and, once each, names of fields; ``numbers`` are written out. However deep data
+    is nested, there is no recursion.
+    """
+
+    def __init__(self, record: Any) -> None:
+        self.leaves: list[Leaf] = []
+        self.numbers: list[Leaf] = []
+        self._slots: list[_Slot] = []
+        self._number_slots: list[_Slot] = []
+        self._objects: list[tuple[str, dict[str, Any]]] = []
+        self._read(record)
+
+    def _read(self, record: Any) -> None:
+        pending: list[tuple[str, str, Any, Any, Any]] = [("record", "", record, None, None)]
+        known_keys: set[tuple[Leaf, ...]] = set()
+        while pending:
+            part, field, each, holder, place = pending.pop()
+            if isinstance(each, str):
+                if each and holder is not None:
+                    leaf = _leaf(part, field, each)
+                    self.leaves.append(leaf)
+                    self._slots.append((leaf, holder, place))
+            elif isinstance(each, dict):
+                shape = _shape_of(part, each)
+                if shape.keys:
+                    self._objects.append((part, each))
+                    if shape.keys not in known_keys:
+                        known_keys.add(shape.keys)
+                        self.leaves += shape.keys
+                for (is_structure, inner, known_as), (key, child) in zip(
+                    reversed(shape.fields), reversed(each.items()), strict=True
+                ):
+                    if is_structure and _is_text(child):
+                        inner, known_as = part, key
+                    pending.append((inner, known_as, child, each, key))
+            elif isinstance(each, list):
+                pending += [(part, field, each[place], each, place) for place in range(len(each) - 1, -1, -1)]
+            elif holder is not None and (written := _whole_number(each)) is not None:
+                leaf = Leaf(field, written)
+                self.numbers.append(leaf)
+                self._number_slots.append((leaf, holder, place))
+
+    def replace(self, replaced: Mapping[Leaf, str], numbers: Mapping[Leaf, str] = MappingProxyType({})) -> None:
+        """Put new texts into the record, in place; ``numbers`` are those that a text takes the place of."""
+        for leaf, holder, place in self._slots if replaced else ():
+            if leaf in replaced:
+                holder[place] = replaced[leaf]
+        for leaf, holder, place in self._number_slots if numbers else ():
+            if leaf in numbers:
+                holder[place] = numbers[leaf]
+        # Last, since the slots know the fields by their old names.
+        for part, each in self._objects if replaced else ():
+            if not replaced.keys().isdisjoint(_shape_of(part, each).keys):
+                old = dict(each)
+                each.clear()
+                for key, child in old.items():
+                    each[_new_key(part, key, each, replaced)] = child
 
 
 def places_of(record: Any) -> Iterator[tuple[str, str]]:
@@ -171,53 +219,36 @@ def places_of(record: Any) -> Iterator[tuple[str, str]]:
             yield path, written
 
 
-def numbers_of(record: Any) -> Iterator[Leaf]:
-    """The whole numbers of a record, written out, each with its field."""
-    pending: _Pending = [("record", "", record)]
-    while pending:
-        part, field, each = pending.pop()
-        if isinstance(each, dict):
-            pending += reversed(_children(part, each))
-        elif isinstance(each, list):
-            pending += ((part, field, child) for child in reversed(each))
-        elif (written := _whole_number(each)) is not None:
-            yield Leaf(field, written)
+class _Shape(NamedTuple):
+    """What the names of an object's fields say.
 
-
-def replace_texts(record: Any, replaced: dict[Leaf, str], numbers: Mapping[Leaf, str] = MappingProxyType({})) -> None:
-    """Put new texts into plain data, in place; ``numbers`` are those that a text takes the place of."""
-    pending: _Pending = [("record", "", record)]
-    while pending:
-        part, field, each = pending.pop()
-        if isinstance(each, list):
-            pending += ((part, field, child) for child in each if isinstance(child, (dict, list)))
-            each[:] = [_new(part, field, child, replaced, numbers) for child in each]
-        elif isinstance(each, dict):
-            children = _children(part, each)
-            keys = list(each)
-            each.clear()
-            for key, (inner, role, child) in zip(keys, children, strict=True):
-                if isinstance(child, (dict, list)):
-                    pending.append((inner, role, child))
-                each[_new_key(part, key, each, replaced)] = _new(inner, role, child, replaced, numbers)
-
-
-def _children(part: str, holder: dict[str, Any]) -> _Pending:
-    """What an object holds: the part of the record that each child is, what its field counts as, and the child.
-
-    A text, or a list of texts, belongs to the part that its field stands in.
+    Of each field: whether a text in it holds the record together, the part of the record that it leads to and what it
+    counts as beside the others. A text, or a list of texts, belongs to the part that its field stands in.
     """
-    beside = {plain_field(key) for key in holder}
-    children: _Pending = []
-    for key, child in holder.items():
-        if is_structure(part, key) and _is_text(child):
-            children.append((part, key, child))
-        else:
-            inner = part_at(part, key, holder)
-            field = plain_field(key)
-            known_as = counts_as(field, beside)
-            children.append((inner, key if known_as == field else known_as, child))
-    return children
+
+    fields: tuple[tuple[bool, str, str], ...]
+    keys: tuple[Leaf, ...]
+
+
+def _shape_of(part: str, holder: dict[str, Any]) -> _Shape:
+    is_message = part == "event" and holder.get("type") == "message"
+    keys = tuple(holder)
+    return _known_shape(part, keys, is_message) if len(keys) <= _MOST_KEYS else _shape(part, keys, is_message)
+
+
+def _shape(part: str, keys: tuple[str, ...], is_message: bool) -> _Shape:
+    plain = [plain_field(key) for key in keys]
+    beside = set(plain)
+    holder = {"type": "message"} if is_message else {}
+    fields = []
+    for key, field in zip(keys, plain, strict=True):
+        known_as = counts_as(field, beside)
+        fields.append((is_structure(part, key), part_at(part, key, holder), key if known_as == field else known_as))
+    return _Shape(tuple(fields), tuple(_key(part, key) for key in keys if key not in _OWN_KEYS))
+
+
+# Records of one source repeat their objects.
+_known_shape = lru_cache(maxsize=4_096)(_shape)
 
 
 def _is_text(value: Any) -> bool:
@@ -241,17 +272,138 @@ def _whole_number(value: Any) -> str | None:
     return str(int(value)) if value == int(value) else None
 
 
-def _new(part: str, field: str, child: Any, replaced: dict[Leaf, str], numbers: Mapping[Leaf, str]) -> Any:
-    if isinstance(child, str):
-        return replaced.get(_leaf(part, field, child), child)
-    written = _whole_number(child) if numbers else None
-    return child if written is None else numbers.get(Leaf(field, written), child)
-
-
-def _new_key(part: str, key: str, taken: dict[str, Any], replaced: dict[Leaf, str]) -> str:
+def _new_key(part: str, key: str, taken: dict[str, Any], replaced: Mapping[Leaf, str]) -> str:
     masked = key if key in _OWN_KEYS else replaced.get(_key(part, key), key)
     new, number = masked, 2
     # Two spellings of one value must not become one field.
     while new in taken:
         new, number = f"{masked} ({number})", number + 1
     return new
+
+
+# Texts may be recorded in pieces, as a model streamed them: a value begins in one piece and ends in another.
+
+_LISTS = word_set("chunks deltas tokens stream parts pieces fragments segments partials stream_chunks")
+_MARKS = ("delta", "chunk", "token", "stream", "partial")
+_TEXTS = word_set("content text delta token chunk output_text partial_json arguments part value data")
+_SENTENCE_ENDS = (".", "!", "?", ":", ";", "\n", "}", "]")
+_SHORT = 40
+_DEEPEST = 5
+
+
+class Piece(NamedTuple):
+    """Where a piece of a text stands: in a field (or at an index) of its holder."""
+
+    holder: Any
+    field: Any
+
+    @property
+    def text(self) -> str:
+        """The piece as it is now."""
+        return str(self.holder[self.field])
+
+
+def joined(pieces: Sequence[Piece]) -> str:
+    """The whole text that pieces are of."""
+    return "".join(piece.text for piece in pieces)
+
+
+def mask_across_pieces(
+    streams: Iterable[list[Piece]], spans_in: Callable[[str], Sequence[tuple[int, int, str]]]
+) -> int:
+    """Replace in place what reaches from one piece of a text into the next; returns how many pieces changed.
+
+    ``spans_in`` gives, for a whole text, spans and what stands for each. The first piece gets that; the others
+    lose their part of the value.
+
+    >>> pieces = ["my mail is ada@ex", "ample.org", " thanks"]
+    >>> mask_across_pieces(streams_of({"chunks": pieces}), lambda text: [(11, 26, "<EMAIL_1>")]), pieces
+    (2, ['my mail is <EMAIL_1>', '', ' thanks'])
+    """
+    n_changed = 0
+    for pieces in list(streams):
+        texts = [piece.text for piece in pieces]
+        edges = [0, *accumulate(map(len, texts))]
+        changed = list(texts)
+        for start, end, mark in sorted(spans_in("".join(texts)), reverse=True):
+            first, last = bisect_right(edges, start) - 1, bisect_left(edges, end) - 1
+            if first >= last:
+                continue
+            for n in range(first, last + 1):
+                left, right = max(start - edges[n], 0), min(end - edges[n], len(texts[n]))
+                changed[n] = changed[n][:left] + (mark if n == first else "") + changed[n][right:]
+        for piece, old, new in zip(pieces, texts, changed, strict=True):
+            if new != old:
+                piece.holder[piece.field] = new
+                n_changed += 1
+    return n_changed
+
+
+def streams_of(data: Any) -> Iterator[list[Piece]]:
+    """The texts that data holds in pieces: lists called so, and lists of objects with short texts at one place."""
+    pending: list[tuple[str, Any]] = [("", data)]
+    while pending:
+        name, each = pending.pop()
+        if isinstance(each, dict):
+            pending += [(str(key), child) for key, child in each.items() if isinstance(child, (dict, list))]
+        elif isinstance(each, list):
+            if all(isinstance(child, str) for child in each):
+                if name.lower() in _LISTS and len(each) > 1:
+                    yield [Piece(each, place) for place in range(len(each))]
+                continue
+            if len(each) > 1:
+                yield from _streams_in(name, each)
+            pending += [(name, child) for child in each if isinstance(child, (dict, list))]
+
+
+def _streams_in(name: str, items: list[Any]) -> Iterator[list[Piece]]:
+    by_path: dict[str, list[Piece]] = {}
+    for item in items:
+        for path, piece in _texts_in(item):
+            by_path.setdefault(path, []).append(piece)
+    for path, pieces in by_path.items():
+        if len(pieces) > 1 and (name.lower() in _LISTS or _looks_streamed(path, [piece.text for piece in pieces])):
+            yield pieces
+
+
+def _looks_streamed(path: str, texts: list[str]) -> bool:
+    if any(mark in path for mark in _MARKS):
+        return True
+    is_short = len(texts) > 3 and sum(map(len, texts)) <= _SHORT * len(texts)
+    return is_short and sum(text.rstrip(" ").endswith(_SENTENCE_ENDS) for text in texts[:-1]) < len(texts) / 2
+
+
+# Where an item holds something: the place of its holder, the holder and the field; no field in a list of one.
+_Path = tuple[Any, Any, Any] | None
+
+
+def _texts_in(item: Any) -> Iterator[tuple[str, Piece]]:
+    """The texts of an item that a piece may stand in, with the path to each; the kind of an event is part of it."""
+    pending: list[tuple[_Path, Any, int]] = [(None, item, 0)]
+    while pending:
+        path, each, depth = pending.pop()
+        if depth >= _DEEPEST:
+            continue
+        if isinstance(each, dict):
+            for key, child in each.items():
+                if isinstance(child, str):
+                    if str(key).lower() in _TEXTS:
+                        yield _written((path, each, key)), Piece(each, key)
+                elif isinstance(child, (dict, list)):
+                    pending.append(((path, each, key), child, depth + 1))
+        elif isinstance(each, list) and len(each) == 1:
+            pending.append(((path, each, None), each[0], depth + 1))
+
+
+def _written(path: _Path) -> str:
+    parts: list[str] = []
+    while path is not None:
+        path, holder, key = path
+        if key is None:
+            parts.append("[]")
+            continue
+        kind, role = holder.get("type"), holder.get("role")
+        parts.append(f".{str(key).lower()}")
+        parts.append(f"({role})" if isinstance(role, str) and len(role) < _SHORT else "")
+        parts.append(f"({kind})" if isinstance(kind, str) and len(kind) < _SHORT else "")
+    return "".join(reversed(parts))

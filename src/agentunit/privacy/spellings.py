@@ -3,36 +3,48 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
-from itertools import pairwise
-from typing import Any, NamedTuple
+from itertools import compress, pairwise, starmap
+from typing import NamedTuple
 from unicodedata import category, combining, digit, normalize
 
-from agentunit.formulas.identifiers import calendar_date
+from agentunit.formulas.checksums import calendar_date
+from agentunit.privacy._encodings import (
+    ESCAPES,
+    INLINE_MARKUP,
+    MARKUP,
+    QUOTED_PRINTABLE,
+    Map,
+    Reading,
+    encoded_texts,
+    texts_in_bytes,
+)
+from agentunit.privacy._text_places import Literals, Phrases, apart
 from agentunit.privacy.detection.gazetteer import words
 from agentunit.privacy.detection.readable import INVISIBLE
-from agentunit.privacy.encodings import Map, encoded_texts, read_as, unescaped
 from agentunit.privacy.findings import NUMBER_TYPES
 from agentunit.privacy.pseudonyms import PLACEHOLDER
 
 _SHORTEST = 6
 _SHORTEST_ADDRESS = 8
+# Between two letters of a value may stand so much, not counting signs of markup, and so much with them.
 _MOST_BETWEEN = 3
+_MOST_MARKED_BETWEEN = 24
+_DECORATION = re.compile(r"[*_~`=\\\[\](){}<>\"'+&;#!/]|\s+(?=\s)")
 _DEEPEST = 3
 _MOST_ESCAPED = 6  # JSON in JSON in JSON, written as a line of JSON
 _MOST_REMEMBERED = 10_000
-_MOST_LITERALS_AT_ONCE = 2_000
-_AUTOMATON_BYTES = 64 << 20
 _NOT_ALNUM = bytes(each for each in range(128) if not chr(each).isalnum())
-_ALNUM = frozenset(each for each in range(128) if chr(each).isalnum())
+_IS_ALNUM = bytes(each < 128 and chr(each).isalnum() for each in range(256))
 _NO_WORD = re.compile(r"[\W_]+")
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 # Chinese, Japanese and Korean put no space between surname and given name, or before the next word. Two letters may be
 # part of a longer word; three mean the name wherever they stand.
 _UNSPACED = re.compile("[\u3041-\u30ff\u3400-\u9fff\uac00-\ud7af々]+")
 _SHORTEST_UNSPACED = 3
-_MARKS = frozenset("%&\\")
+# An @, an equals sign or a folded line, as mails write them.
+_IS_MAIL = re.compile(r"=(?:40|3D|\r?\n)")
 _DATE = re.compile(r"([0-9]{1,4})[-/. ]([0-9]{1,2})[-/. ]([0-9]{1,4})")
 _MONTHS = words("january february march april may june july august september october november december")
 # Squeezed together these would be other numbers: 10.1.2.30 is not 101230.
@@ -81,7 +93,9 @@ class KnownValues:
                 continue
             for spelling in _spellings(type, value):
                 self._meant.setdefault(spelling, (type, value))
-        self._patterns = _alternations(list(self._meant))
+        self._literals = Literals(self._meant)
+        self._written = Phrases(value for _, value in self._exact)
+        self._types_of_exact = {value: type for type, value in reversed(self._exact)}
 
     def __bool__(self) -> bool:
         return bool(self._meant or self._exact)
@@ -94,82 +108,78 @@ class KnownValues:
         """The places of the values in a text, in order, none overlapping: the longer wins."""
         if text in self._without:
             return []
-        kept: list[Place] = []
-        for place in sorted(self._found(text), key=lambda each: (each.start - each.end, each.start)):
-            if all(place.end <= other.start or other.end <= place.start for other in kept):
-                kept.append(place)
+        kept = apart([], list(self._found(text)))
         if not kept and len(self._without) < _MOST_REMEMBERED:
             self._without.add(text)
-        return sorted(kept, key=lambda each: each.start)
+        return kept
 
     def _found(self, text: str, depth: int = 0) -> Iterator[Place]:
         if not self:
             return
-        view = self._unmasked(text)
-        for level in range(_MOST_ESCAPED + 1):
-            yield from self._found_in(view, depth)
-            seen = view.seen()
-            if seen is not None:
-                yield from self._found_in(seen, depth)
-            decoded = view.decoded() if level < _MOST_ESCAPED else None
+        view = _View(text)
+        if self._stands_for and "<" in text:
+            view = view.read_as(Reading(PLACEHOLDER, self._meant_by)) or view
+        for layer in range(_MOST_ESCAPED + 1):
+            yield from self._read_in(view)
+            # An equals sign may be one: what is read as a mail is looked at beside the rest, not instead of it.
+            mail = view.read_as(QUOTED_PRINTABLE) if "=" in view.text else None
+            if mail is not None:
+                yield from self._read_in(mail)
+                yield from self._encoded_in(mail, depth)
+            decoded = view.read_as(ESCAPES) if layer < _MOST_ESCAPED else None
             if decoded is None:
                 break
             view = decoded
+        # No escape is part of a code, so codes are the same once all escapes are undone.
+        yield from self._encoded_in(view, depth)
 
-    def _unmasked(self, text: str) -> _View:
-        if not self._stands_for or "<" not in text:
-            return _View(text)
-        read, step = read_as(text, PLACEHOLDER, lambda found: self._stands_for.get(found.group(), found.group()))
-        return _View(read, (step,))
+    def _meant_by(self, pseudonym: re.Match[str]) -> str:
+        return self._stands_for.get(pseudonym.group(), pseudonym.group())
 
-    def _found_in(self, view: _View, depth: int) -> Iterator[Place]:
-        squeezed = _squeezed(view.text)
-        for pattern in self._patterns:
-            found = pattern.search(squeezed)
-            while found is not None:
-                first, past = found.span()
-                span = view.whole(first, past)
-                if span is not None:
-                    yield Place(*self._meant[found.group().decode()], *span)
-                # A part of something longer may overlap the value itself: 10 5550104477.
-                found = pattern.search(squeezed, past if span is not None else first + 1)
-        for type, value in self._exact:
-            yield from (Place(type, value, *view.written(*span)) for span in _exact_spans(value, view.text))
-        if depth < _DEEPEST:
-            for start, end, decoded in encoded_texts(view.text):
-                inner = next(self._found(decoded, depth + 1), None)
-                if inner is not None:
-                    yield Place(inner.type, inner.value, *view.written(start, end))
+    def _read_in(self, view: _View) -> Iterator[Place]:
+        for each in (view, view.read_as(MARKUP)):
+            if each is None:
+                continue
+            for literal, span in self._literals.found(_squeezed(each.text), each.whole):
+                yield Place(*self._meant[literal], *span)
+            for value, start, end in self._written.found(each.text):
+                if not _goes_on(each.text[end : end + 1], value[-1]):
+                    yield Place(self._types_of_exact[value], value, *each.written(start, end))
+
+    def _encoded_in(self, view: _View, depth: int) -> Iterator[Place]:
+        for start, end, decoded in texts_in_bytes(view.text) if depth < _DEEPEST else ():
+            inner = next(self._found(decoded, depth + 1), None)
+            if inner is not None:
+                yield Place(inner.type, inner.value, *view.written(start, end))
 
 
 class _View:
     """A text as it reads once its escapes are undone, and where each of its characters stands in the text as written.
 
-    ``maps`` are the steps back to that text, the last decoding first.
+    ``steps`` are the readings that led to it. Only where something is found are they done again with their places.
     """
 
-    def __init__(self, text: str, maps: tuple[Map, ...] = ()) -> None:
+    def __init__(self, text: str, root: str | None = None, steps: tuple[Reading, ...] = ()) -> None:
         self.text = text
-        self._maps = maps
+        self._root = text if root is None else root
+        self._steps = steps
+        self._maps: list[Map] | None = None
         self._letters: list[int] | None = None
 
-    def decoded(self) -> _View | None:
-        """The text with one more layer of escapes undone, ``None`` where there is none."""
-        if _MARKS.isdisjoint(self.text):
-            return None
-        text, step = unescaped(self.text)
-        return None if text == self.text else _View(text, (step, *self._maps))
-
-    def seen(self) -> _View | None:
-        """The text without what is invisible in it, ``None`` where nothing is."""
-        if self.text.isascii() and self.text.isprintable():
-            return None
-        text, step = read_as(self.text, INVISIBLE, lambda found: "")
-        return None if text == self.text else _View(text, (step, *self._maps))
+    def read_as(self, reading: Reading) -> _View | None:
+        """The text as it reads in one more way, ``None`` where that changes nothing."""
+        text = reading.read(self.text)
+        return None if text == self.text else _View(text, self._root, (*self._steps, reading))
 
     def written(self, start: int, end: int) -> tuple[int, int]:
         """A span of this text as a span of the text as written."""
-        for step in self._maps:
+        if self._maps is None:
+            self._maps = []
+            text = self._root
+            for reading in self._steps:
+                text, step = reading.mapped(text)
+                self._maps.append(step)
+        for step in reversed(self._maps):
             start, end = step.back(start, end)
         return start, end
 
@@ -179,7 +189,8 @@ class _View:
             self._letters = _letter_places(self.text)
         letters = self._letters[first:past]
         start, end = letters[0], letters[-1] + 1
-        if any(right - left > _MOST_BETWEEN + 1 for left, right in pairwise(letters)):
+        gaps = ((left + 1, right) for left, right in pairwise(letters) if right - left > _MOST_BETWEEN + 1)
+        if not all(starmap(self._is_marked, gaps)):
             return None
         if self._letters[past : past + 1] == letters[-1:]:
             return None  # only part of a syllable: "주" in "준"
@@ -193,22 +204,35 @@ class _View:
             return None
         return self.written(start, end)
 
+    def _is_marked(self, start: int, end: int) -> bool:
+        """Whether little but signs of markup is between two letters: ``a**@**b``, or a quote that ends and begins."""
+        if end - start > _MOST_MARKED_BETWEEN:
+            return False
+        return len(_DECORATION.sub("", self.text[start:end])) <= _MOST_BETWEEN
 
-def decoded_text(text: str) -> str | None:
-    """A text with what is escaped or encoded in it undone, ``None`` where nothing is.
+
+def decoded_text(text: str, layers: int = 2) -> str | None:
+    """A text with what is escaped or encoded in it undone, ``None`` where nothing is; so many layers of codes at most.
 
     >>> decoded_text("to=ada%40example.org"), decoded_text("plain")
     ('to=ada@example.org', None)
     """
-    view: _View | None = _View(text)
+    readable = text
     for _ in range(_MOST_ESCAPED):
-        deeper = view.decoded() if view is not None else None
-        if deeper is None:
+        deeper = ESCAPES.read(readable)
+        if deeper == readable:
             break
-        view = deeper
-    readable = view.text if view is not None else text
-    more = [decoded for _, _, decoded in encoded_texts(readable)]
-    return None if readable == text and not more else "\n".join([readable, *more])
+        readable = deeper
+    readings = dict.fromkeys((readable, INLINE_MARKUP.read(readable)))
+    if _IS_MAIL.search(readable):
+        readings[QUOTED_PRINTABLE.read(readable)] = None
+    for _, _, decoded in encoded_texts(readable):
+        readings[decoded] = None
+        deeper_text = decoded_text(decoded, layers - 1) if layers else None
+        if deeper_text is not None:
+            readings[deeper_text] = None
+    readings.pop(text, None)
+    return "\n".join(readings) if readings else None
 
 
 def _folded(text: str) -> str:
@@ -231,7 +255,7 @@ def _squeezed(text: str) -> bytes:
 def _letter_places(text: str) -> list[int]:
     """The place of the character that each byte of the squeezed text came from."""
     if text.isascii():
-        return [place for place, each in enumerate(text.encode()) if each in _ALNUM]
+        return list(compress(range(len(text)), text.encode().translate(_IS_ALNUM)))
     places: list[int] = []
     for place, letter in enumerate(text):
         if letter.isascii():
@@ -247,32 +271,6 @@ def _goes_on(neighbor: str, letter: str) -> bool:
     if letter.isdigit():
         return neighbor.isdigit()
     return neighbor.isalpha() and neighbor.isascii() and letter.isascii()
-
-
-def _exact_spans(value: str, text: str) -> Iterator[tuple[int, int]]:
-    start = text.find(value)
-    while start >= 0:
-        end = start + len(value)
-        if not _goes_on(text[start - 1 : start], value[0]) and not _goes_on(text[end : end + 1], value[-1]):
-            yield start, end
-        start = text.find(value, end)
-
-
-def _alternations(literals: Sequence[str]) -> list[Any]:
-    """Patterns that find any of the literals in squeezed bytes, in linear time."""
-    if not literals:
-        return []
-    import re2
-
-    options = re2.Options()
-    options.encoding = re2.Options.Encoding.LATIN1
-    options.max_mem = _AUTOMATON_BYTES
-    options.longest_match = True
-    options.never_capture = True
-    return [
-        re2.compile(b"|".join(each.encode() for each in literals[at : at + _MOST_LITERALS_AT_ONCE]), options)
-        for at in range(0, len(literals), _MOST_LITERALS_AT_ONCE)
-    ]
 
 
 def _spellings(type: str, value: str) -> Iterator[str]:
@@ -296,9 +294,10 @@ def _spellings(type: str, value: str) -> Iterator[str]:
 def _spoken_email(value: str) -> Iterator[str]:
     local, at, domain = value.rpartition("@")
     if at:
-        yield _squeezed(f"{local} at {domain.replace('.', ' dot ')}").decode()
-        yield _squeezed(f"{local} at {domain}").decode()
         yield _squeezed(f"{local.replace('.', ' dot ')} at {domain.replace('.', ' dot ')}").decode()
+        for word in ("at", "arobase", "arroba"):
+            yield _squeezed(f"{local} {word} {domain.replace('.', ' dot ')}").decode()
+            yield _squeezed(f"{local} {word} {domain}").decode()
 
 
 def _national_phone(value: str) -> Iterator[str]:

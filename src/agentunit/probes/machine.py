@@ -8,8 +8,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from agentunit.probes.counters import HOW_TO_ENABLE, Gpus, RaplCounters
-from agentunit.probes.process_tree import INSTALL_HINT, ProcessTree
+from agentunit.probes._counters import HOW_TO_ENABLE, Gpus, RaplCounters
+from agentunit.probes._process_tree import INSTALL_HINT, ProcessTree
 
 _ROOT = Path("/sys/fs/cgroup")
 _OWN = Path("/proc/self/cgroup")

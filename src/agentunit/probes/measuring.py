@@ -18,7 +18,7 @@ from agentunit.formulas.sustainability import (
 )
 from agentunit.probes.machine import limits, machine_memory_bytes
 from agentunit.probes.meter import Account, GpuAccount, Meter, meter
-from agentunit.probes.settings import DEFAULT_INTERVAL_S, checked_interval
+from agentunit.probes.probe_settings import DEFAULT_INTERVAL_S, checked_interval
 
 RESOURCE_USE = "resource_use"
 """Where in ``trace.metadata`` the facts stand."""

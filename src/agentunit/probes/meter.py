@@ -10,9 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from agentunit.formulas.sustainability import trapezoid
-from agentunit.probes.counters import Gpus, MachineTime, RaplCounters
-from agentunit.probes.orphans import Adoption
-from agentunit.probes.process_tree import Increase, ProcessTree, thread_cpu_s
+from agentunit.probes._counters import Gpus, MachineTime, RaplCounters
+from agentunit.probes._process_tree import Adoption, Increase, ProcessTree, thread_cpu_s
 
 _LOCK_PATIENCE_S = 10.0
 

@@ -7,17 +7,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from rich.console import Console, Group, RenderableType
-from rich.padding import Padding
-from rich.table import Table
-from rich.text import Text
-
 from agentunit.metrics.base import MetricInfo
-from agentunit.reports.agents_console import BOTTLENECK, agents_grid, lane_blocks, links_grid, signs_used
-from agentunit.reports.case_view import CaseView, Part, ScoreView, ToolCallView, TurnView, describe_own_threshold, plain
+from agentunit.reports.case_view import (
+    CaseView,
+    Part,
+    ScoreView,
+    ToolCallView,
+    TurnView,
+    describe_own_threshold,
+    plain,
+    repeat_name,
+)
 from agentunit.reports.detail_text import claim_lines, comparison_line, in_words, without_internals
 from agentunit.reports.figures import counted, duration, quantity
 from agentunit.reports.printable import clipped, printable, printable_line
+from agentunit.reports.terminal import Column, Terminal, Text, TextTable
 from agentunit.store.labels import StoredLabel
 
 _TEXT_LENGTH = 1_200
@@ -30,11 +34,12 @@ _LANE_BLOCKS_SHOWN = 3
 _VALUE_LENGTH = 300
 _SHORT_LENGTH = 40
 _SIDE_BY_SIDE_WIDTH = 90
+_BETWEEN_SIDES = 4
 _STATUS_STYLE = {"ok": "", "informational": "dim", "not_applicable": "dim", "error": "red"}
 
 
 def print_case(
-    view: CaseView, infos: Mapping[str, MetricInfo], console: Console, *, run_id: str = "", full: bool = False
+    view: CaseView, infos: Mapping[str, MetricInfo], console: Terminal, *, run_id: str = "", full: bool = False
 ) -> None:
     """Print one case. Long texts are cut unless ``full``; nothing in them reaches the terminal as a command."""
     page = _Page(console, infos, full)
@@ -59,27 +64,25 @@ def print_case(
     for name, data in (("State", view.state), ("Case", view.case_metadata), ("Trace", view.trace_metadata)):
         page.data(name, data)
     if page.cut:
-        console.print(
-            "\n--full shows everything: whole texts and every detail of the scores", style="dim", highlight=False
-        )
+        console.print("\n--full shows everything: whole texts and every detail of the scores", style="dim")
 
 
 class _Page:
     """What is printed on, and whether anything had to be cut."""
 
-    def __init__(self, console: Console, infos: Mapping[str, MetricInfo], full: bool) -> None:
+    def __init__(self, console: Terminal, infos: Mapping[str, MetricInfo], full: bool) -> None:
         self.console = console
         self.cut = False
         self._infos = infos
         self._full = full
         # Where colors do not show, differences are marked with signs.
-        self._signs = console.no_color or console.color_system is None
+        self._signs = not console.shows_colors
 
     def heading(self, view: CaseView, run_id: str) -> None:
         facts = [f"case {view.position + 1}"]
         if run_id:
             took = [duration(view.elapsed_s)] if view.recorded or view.elapsed_s else []
-            facts += [f"repeat {view.repeat}", *took, f"run {printable_line(run_id)}"]
+            facts += [repeat_name(view.repeat - 1), *took, f"run {printable_line(run_id)}"]
         if view.attempts:
             facts.append(counted(view.attempts, "attempt"))
         line = Text(printable_line(view.case_id), style="bold")
@@ -123,28 +126,27 @@ class _Page:
         answer = self._marked(view.answer, view.answer_parts, "red", ("[-", "-]"))
         if not view.expected:
             self._title("Answer")
-            self.console.print(Padding(answer, (0, 0, 0, 2), expand=False))
+            self.console.print(answer, indent=2)
             return
-        expected: list[RenderableType] = [
+        expected = (
             self._marked(view.expected[0], view.expected_parts, "green", ("{+", "+}"))
             if len(view.expected) == 1
             else Text("\n".join(f"or  {self._clip(each)}" for each in view.expected).removeprefix("or  "))
-        ]
+        )
         if self.console.width >= _SIDE_BY_SIDE_WIDTH:
-            beside = Table(box=None, pad_edge=False, padding=(0, 2, 0, 2), header_style="bold", expand=True)
-            for title in ("Answer", "Expected"):
-                beside.add_column(title, ratio=1, overflow="fold")
-            beside.add_row(answer, Group(*expected))
+            half = self.console.width // 2 - _BETWEEN_SIDES // 2
+            beside = TextTable(Column("Answer", width=half), Column("Expected", width=half), gap=_BETWEEN_SIDES)
+            beside.add_row(answer, expected)
             self.console.print()
             self.console.print(beside)
         else:
-            for title, shown in (("Answer", answer), ("Expected", Group(*expected))):
+            for title, shown in (("Answer", answer), ("Expected", expected)):
                 self._title(title)
-                self.console.print(Padding(shown, (0, 0, 0, 2), expand=False))
+                self.console.print(shown, indent=2)
         if any(not same and part.strip() for part, same in (*view.answer_parts, *view.expected_parts)):
             ways = ("[-…-]", "{+…+}") if self._signs else ("red", "green")
             said = f"{ways[0]}: only in the answer; {ways[1]}: only in what was expected"
-            self.console.print(f"  {said}", style="dim", markup=False, highlight=False)
+            self.console.print(f"  {said}", style="dim")
 
     def passages(self, passages: Sequence[str]) -> None:
         if not passages:
@@ -163,7 +165,7 @@ class _Page:
         grid = _grid(2)
         for call in self._first(calls, _CALLS_SHOWN):
             mark, style = {True: ("✓", "green"), False: ("✗", "red"), None: ("?", "yellow")}[call.ok]
-            grid.add_row(Text(mark, style=style), Group(*self._call_lines(call)))
+            grid.add_row(Text(mark, style=style), Text.stacked(self._call_lines(call)))
         self._print_grid(grid, len(calls) - _CALLS_SHOWN, "call")
 
     def timeline(self, view: CaseView) -> None:
@@ -171,12 +173,13 @@ class _Page:
             return
         self._title("Timeline")
         grid = _grid(3)
+        grid.columns[0].right = True
         for entry in self._first(view.timeline, _ENTRIES_SHOWN):
             offset = "" if entry.offset_s is None else f"+{entry.offset_s:.2f} s"
             style = "red" if entry.failed else ""
             most = None if self._full else 160
             grid.add_row(
-                Text(offset, style="dim", justify="right"),
+                Text(offset, style="dim"),
                 Text(printable_line(entry.kind), style="dim"),
                 Text(printable_line(entry.label, most), style=style),
             )
@@ -185,9 +188,12 @@ class _Page:
     def agents(self, view: CaseView) -> None:
         if not view.agents:
             return
+        # Most cases have one agent.
+        from agentunit.reports._agents_console import BOTTLENECK, agents_grid, lane_blocks, links_grid, signs_used
+
         self._title("Agents")
         bottlenecks = view.network.bottlenecks if view.network else []
-        self.console.print(Padding(agents_grid(view.agents, bottlenecks), (0, 0, 0, 2), expand=False))
+        self.console.print(agents_grid(view.agents, bottlenecks), indent=2)
         if bottlenecks:
             self.console.print(f"  {BOTTLENECK} a bottleneck: others need it to reach each other", style="dim")
         if view.network and view.network.links:
@@ -199,16 +205,16 @@ class _Page:
             self._title("Lanes")
             blocks = lane_blocks(view.lanes, self.console.width - 2)
             for block in self._first(blocks, _LANE_BLOCKS_SHOWN):
-                self.console.print(Padding(block, (0, 0, 0, 2), expand=False), no_wrap=True)
+                self.console.print(block, indent=2)
             if not self._full and len(blocks) > _LANE_BLOCKS_SHOWN:
                 self.cut = True
-                self.console.print("  … and so on", style="dim", highlight=False)
+                self.console.print("  … and so on", style="dim")
             self.console.print(Text(f"  {signs_used(view.lanes)}", style="dim"))
 
     def scores(self, scores: Sequence[ScoreView]) -> None:
         self._title("Scores")
         if not scores:
-            self.console.print("  none yet: 'agentunit score' makes them", style="dim", highlight=False)
+            self.console.print("  none yet: 'agentunit score' makes them", style="dim")
             return
         grid = _grid(3)
         claims_of: dict[str, Any] = {}
@@ -224,7 +230,7 @@ class _Page:
                 about.append(score.status.replace("_", " "))
             if said := describe_own_threshold(score, info):
                 about.append(printable_line(said))
-            lines: list[RenderableType] = [Text(", ".join(about), style="dim")]
+            lines = [Text(", ".join(about), style="dim")]
             if score.reason:
                 lines.append(Text(self._clip(score.reason), style=style))
             if isinstance(turns := score.detail.get("turns"), list):
@@ -234,7 +240,7 @@ class _Page:
             claims_of[score.metric] = claims
             lines += self._score_detail(score, same)
             grid.add_row(
-                Text(printable_line(score.metric), style=style or "bold"), Text(value, style=style), Group(*lines)
+                Text(printable_line(score.metric), style=style or "bold"), Text(value, style=style), Text.stacked(lines)
             )
         self._print_grid(grid, 0, "score")
 
@@ -268,17 +274,17 @@ class _Page:
                     f"{len(tried)} attempts" if isinstance(tried, list) and len(tried) > 1 else "",
                 ]
                 line = " · ".join(fact for fact in facts if fact)
-                self.console.print(f"  {number}  {printable_line(line)}", style="dim", markup=False, highlight=False)
+                self.console.print(f"  {number}  {printable_line(line)}", style="dim")
                 texts = [("asked", call.get("user")), ("reply", call.get("reply")), ("problem", call.get("problem"))]
                 for name, text in [("instructions", call.get("system")), *texts] if self._full else texts:
                     if isinstance(text, str) and text:
                         shown = Text(f"{name}: ", style="dim").append(self._clip(text), style="not dim")
-                        self.console.print(Padding(shown, (0, 0, 0, 5), expand=False))
+                        self.console.print(shown, indent=5)
 
     def data(self, title: str, data: dict[str, Any] | None) -> None:
         if data:
             self._title(title)
-            self.console.print(Padding(Group(*self._detail_lines(data)), (0, 0, 0, 2), expand=False))
+            self.console.print(Text.stacked(self._detail_lines(data)), indent=2)
 
     def _call_lines(self, call: ToolCallView) -> Iterator[Text]:
         if isinstance(call.arguments, dict):
@@ -296,7 +302,7 @@ class _Page:
         if call.result is not None:
             yield Text(f"→ {self._value(call.result, as_json=True)}", style="dim")
 
-    def _score_detail(self, score: ScoreView, same_claims: str | None) -> list[RenderableType]:
+    def _score_detail(self, score: ScoreView, same_claims: str | None) -> list[Text]:
         """The lines about a score; ``same_claims`` is a metric above it that has the same claims."""
         detail = score.detail
         if self._full:
@@ -315,10 +321,10 @@ class _Page:
         lines = self._detail_lines({key: value for key, value in useful.items() if key not in left_out})
         return [*(Text(line) for line in claims), *lines]
 
-    def _detail_lines(self, detail: dict[str, Any]) -> list[RenderableType]:
+    def _detail_lines(self, detail: dict[str, Any]) -> list[Text]:
         """One line for all short facts together, and one for each of the others."""
         together = Text()
-        lines: list[RenderableType] = []
+        lines: list[Text] = []
         for key, value in detail.items():
             if value is None or value in ({}, []):
                 continue
@@ -372,29 +378,25 @@ class _Page:
     def _first(self, entries: Sequence[Any], most: int) -> Sequence[Any]:
         return entries if self._full else entries[:most]
 
-    def _print_grid(self, grid: Table, n_left: int, noun: str) -> None:
-        self.console.print(Padding(grid, (0, 0, 0, 2), expand=False))
+    def _print_grid(self, grid: TextTable, n_left: int, noun: str) -> None:
+        self.console.print(grid, indent=2)
         if n_left > 0 and not self._full:
             self.cut = True
             self.console.print(
                 f"  … {counted(n_left, f'more {noun}', 'more entries' if noun == 'entry' else None)}",
                 style="dim",
-                highlight=False,
             )
 
     def _title(self, title: str) -> None:
-        self.console.print(f"\n{title}", style="bold", markup=False, highlight=False)
+        self.console.print(f"\n{title}", style="bold")
 
     def _block(self, text: str | None) -> None:
         if text:
-            self.console.print(Padding(Text(self._clip(text)), (0, 0, 0, 2), expand=False))
+            self.console.print(Text(self._clip(text)), indent=2)
 
 
-def _grid(n_columns: int) -> Table:
-    grid = Table.grid(padding=(0, 2, 0, 0))
-    for column in range(n_columns):
-        grid.add_column(no_wrap=column < n_columns - 1, overflow="fold")
-    return grid
+def _grid(n_columns: int) -> TextTable:
+    return TextTable(*(Column(no_wrap=column < n_columns - 1) for column in range(n_columns)))
 
 
 def _turn_lines(turns: Sequence[Any], unit: str) -> Iterator[str]:

@@ -13,18 +13,17 @@ from typing import Any, TypeVar
 from msgspec import Struct, field, to_builtins
 
 from agentunit.core.conversation import exchanges_of, script_of, user_failure, user_kind
-from agentunit.core.outcome import Outcome, outcome_text
-from agentunit.core.records import Record
-from agentunit.core.results import Score, json_fallback
+from agentunit.core.records import Outcome, Record, outcome_text
+from agentunit.core.results import Score, explained, json_fallback
 from agentunit.core.trace import tool_status
-from agentunit.engine.cut_offs import is_low, own_threshold
+from agentunit.engine.deciding.cut_offs import is_low, own_threshold
 from agentunit.metrics.base import MetricInfo
 from agentunit.metrics.inputs import InputProblem, Item, acceptable_answers
-from agentunit.multiagent.lanes import Lanes, lanes_of
-from agentunit.multiagent.team import AgentRow, Network, agents_table, network_of
+from agentunit.multiagent.team import AgentRow, Lanes, Network, agents_table, lanes_of, network_of
 from agentunit.reports.reported_run import ReportedCase
 from agentunit.reports.timeline import TimelineEntry, timeline_of
 from agentunit.store.labels import StoredLabel
+from agentunit.store.runs import FIRST_AGAIN, is_again
 
 Part = tuple[str, bool]
 """A piece of text, and whether the other text has it too."""
@@ -226,16 +225,6 @@ def plain(value: Any) -> Any:
     return to_builtins(value, enc_hook=json_fallback, str_keys=True)
 
 
-def reason_of(score: Score) -> str | None:
-    """Why a score is what it is, where the metric says so."""
-    detail = score.result.detail
-    for key in ("reason", "why", "explanation"):
-        reason = detail.get(key)
-        if isinstance(reason, str) and reason:
-            return reason
-    return None
-
-
 def describe_own_threshold(score: ScoreView, info: MetricInfo | None) -> str | None:
     """On which side of the threshold that it names a score is."""
     threshold = None if info is None else own_threshold(info, score.detail)
@@ -248,7 +237,10 @@ def describe_own_threshold(score: ScoreView, info: MetricInfo | None) -> str | N
 
 
 def worst_repeat(repeats: Sequence[ReportedCase], infos: Mapping[str, MetricInfo]) -> ReportedCase:
-    """The repeat of a case to look at: one in which the agent failed, else the one with the lowest scores."""
+    """The repeat of a case to look at: one in which the agent failed, else the one with the lowest scores.
+
+    Tries again only where there are no others.
+    """
 
     def goodness(case: ReportedCase) -> tuple[bool, float]:
         values = []
@@ -258,11 +250,21 @@ def worst_repeat(repeats: Sequence[ReportedCase], infos: Mapping[str, MetricInfo
                 values.append(-score.result.value if info.direction == "lower" else score.result.value)
         return not case.failed, sum(values) / len(values) if values else 0.0
 
-    return min(repeats, key=goodness)
+    planned = [case for case in repeats if not is_again(case.repeat)]
+    return min(planned or repeats, key=goodness)
+
+
+def repeat_name(repeat: int) -> str:
+    """What a repeat, counted from 0, is called.
+
+    >>> repeat_name(1), repeat_name(FIRST_AGAIN)
+    ('repeat 2', 'tried again 1')
+    """
+    return f"tried again {repeat - FIRST_AGAIN + 1}" if is_again(repeat) else f"repeat {repeat + 1}"
 
 
 def _score_view(metric: str, score: Score, shown_elsewhere: list[Any]) -> ScoreView:
-    reason = reason_of(score)
+    reason = explained(score)
     detail = {
         key: value
         for key, value in score.result.detail.items()

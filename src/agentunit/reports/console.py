@@ -3,43 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, Literal
-
-from rich.cells import cell_len
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
-from rich.text import Text
 
 from agentunit.backends.quality import LEXICAL, missing_local_model
-from agentunit.core.results import InputError, MetricSummary, RunSummary, Unscored
-from agentunit.engine.scored_run import ScoredRun
+from agentunit.core.results import InputError, MetricSummary, PanelSummary, RunSummary, Unscored
+from agentunit.formulas.text import number
 from agentunit.metrics.base import MetricInfo
-from agentunit.reports.failure_groups import FailureGroup, describe_groups
 from agentunit.reports.figures import (
     INTERVAL_HEADING,
     counted,
     counted_cases,
     describe_clusters,
-    describe_failed,
     describe_spending,
     describe_spread,
     duration,
     informational_notes,
     metric_cells,
     n_to_look_at,
-    number,
     spread_rows,
     threshold_notes,
 )
-from agentunit.reports.label_figures import LABELED_ROW, label_notes, labeled_cells
-from agentunit.reports.panel_view import describe_panel, panel_rows
 from agentunit.reports.printable import printable, printable_line
-from agentunit.reports.reported_run import resume_command
-from agentunit.store.opening import DEFAULT_PATH
+from agentunit.reports.raters import LABELED_ROW, label_notes, labeled_cells
+from agentunit.reports.terminal import Column, Terminal, Text, TextTable, cell_len
 
 ROWS_SHOWN = 10
-_WORD_WIDTH = 20
 # The width of a window in which trust may wrap, and that of a score with its interval.
 _NARROW, _VALUE_WIDTH, _TRUST_WIDTH = 90, len("0.93 [0.82, 0.98]"), len("useful, AUROC 0.73;")
 _ERRORS_SHOWN = 10
@@ -48,44 +35,17 @@ _LINES_TO_LOOK_AT = 6
 _CASES_NAMED = 2
 
 
-class Terminal(Console):
-    """A console that leaves a closed pipe to the command line, which ends quietly, and texts as they are."""
-
-    def __init__(self, *, stderr: bool = False) -> None:
-        # A text from data that reads ":fire:" stays that, and the list of such names is not loaded.
-        super().__init__(stderr=stderr, emoji=False)
-
-    def on_broken_pipe(self) -> None:
-        """Say so, instead of ending the process here with the code of a failed gate."""
-        raise BrokenPipeError
-
-
-class _PlainTable(Table):
-    """A table whose words without wrapping keep their width: Rich would cut them where the window is narrow."""
-
-    def add_row(self, *cells: Any, **options: Any) -> None:
-        super().add_row(*cells, **options)
-        for column, cell in zip(self.columns, cells, strict=False):
-            width = cell_len(cell.plain if isinstance(cell, Text) else str(cell))
-            if column.no_wrap and width <= _WORD_WIDTH:
-                column.min_width = max(width, column.min_width or cell_len(str(column.header)))
-
-
-def plain_table(*headings: str, right: Sequence[str] = (), fixed: Sequence[str] = ()) -> Table:
+def plain_table(*headings: str, right: Sequence[str] = (), fixed: Sequence[str] = ()) -> TextTable:
     """A table without lines. Columns of ``right`` hold numbers; those of ``fixed`` hold words that stay whole."""
-    table = _PlainTable(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for heading in headings:
-        justify: Literal["left", "right"] = "right" if heading in right else "left"
-        table.add_column(heading, justify=justify, no_wrap=heading in fixed, overflow="fold")
-    return table
+    return TextTable(*(Column(heading, right=heading in right, no_wrap=heading in fixed) for heading in headings))
 
 
-def print_line(text: str, console: Console, style: str = "") -> None:
+def print_line(text: str, console: Terminal, style: str = "") -> None:
     """Print a line of any length; nothing in it is markup, or obeyed by a terminal or a CI log."""
-    console.print(printable(text), style=style, markup=False, highlight=False, soft_wrap=True)
+    console.print(printable(text), style=style, soft_wrap=True)
 
 
-def print_next(steps: Iterable[str], console: Console) -> None:
+def print_next(steps: Iterable[str], console: Terminal) -> None:
     """The commands to go on with."""
     for step in steps:
         print_line(f"next: {step}", console, "bold")
@@ -94,7 +54,7 @@ def print_next(steps: Iterable[str], console: Console) -> None:
 def print_run(
     summary: RunSummary,
     infos: Mapping[str, MetricInfo],
-    console: Console,
+    console: Terminal,
     *,
     next_steps: Iterable[str] = (),
     all_rows: bool = True,
@@ -111,17 +71,25 @@ def print_run(
         console.print(_table(shown, infos, console.width))
         if len(shown) < len(summary.metrics):
             left_out = counted(len(summary.metrics) - len(shown), "more row")
-            console.print(f"… and {left_out} (--all shows them)", style="dim", highlight=False)
+            console.print(f"… and {left_out} (--all shows them)", style="dim")
         if clusters := describe_clusters(summary):
             print_line(printable_line(clusters), console, "dim")
-        for note in (*label_notes(shown), *threshold_notes(shown)):
+        notes = threshold_notes(shown)
+        if any(row.labeled is not None or row.mean_of for row in shown):
+            notes = [*label_notes(shown), *notes]
+        for note in notes:
             print_line(printable_line(note), console, "dim")
-        _print_informational(shown, console)
-        _print_repeats(summary.metrics, infos, console)
+        if any(row.status == "informational" for row in shown):
+            _print_informational(shown, console)
+        if summary.n_repeats > 1:
+            _print_repeats(summary.metrics, infos, console)
         _print_judge(summary, infos, console)
-        _print_worst(shown, summary.metrics, infos, shared_ids, console)
-    _print_unscored(summary.unscored, console)
-    _print_input_errors(summary, console)
+        if any(row.worst_cases for row in shown):
+            _print_worst(shown, summary.metrics, infos, shared_ids, console)
+    if summary.unscored:
+        _print_unscored(summary.unscored, console)
+    if summary.n_input_errors:
+        _print_input_errors(summary, console)
     rate = f" ({summary.n_cases / summary.elapsed_s:,.0f}/s)" if summary.elapsed_s > 0 else ""
     cases = counted_cases(summary.n_cases, summary.n_repeats, summary.n_records)
     if summary.n_without_content:
@@ -130,7 +98,7 @@ def print_run(
         cases += f", the simulated user failed in {summary.n_user_failed:,}"
     # A stored run may have been stopped and resumed: it has no one duration.
     elapsed = f" in {duration(summary.elapsed_s)}{rate}" if summary.elapsed_s else ""
-    console.print(f"{cases}{elapsed}", style="dim", highlight=False)
+    console.print(f"{cases}{elapsed}", style="dim")
     print_next(next_steps, console)
 
 
@@ -145,11 +113,11 @@ def _first_rows(rows: list[MetricSummary], gated: Collection[str]) -> list[Metri
     return [rows[place] for place in sorted(rank[-1] for rank in sorted(ranked)[:ROWS_SHOWN])]
 
 
-def _table(rows: list[MetricSummary], infos: Mapping[str, MetricInfo], width: int) -> Table:
+def _table(rows: list[MetricSummary], infos: Mapping[str, MetricInfo], width: int) -> TextTable:
     headings = ("metric", INTERVAL_HEADING, "scored", "backend", "trust")
     shown = [(row, metric_cells(row, infos[row.metric])) for row in rows]
     names = [f"{row.metric}{cells.mark}{' i' if row.status == 'informational' else ''}" for row, cells in shown]
-    labeled_rows = [labeled_cells(row, infos[row.metric]) for row in rows]
+    labeled_rows = [None if row.labeled is None else labeled_cells(row, infos[row.metric]) for row in rows]
     every = [cells for _, cells in shown] + [cells for cells in labeled_rows if cells is not None]
     values, scored, backends, trusts = ([cells[at] for cells in every] for at in range(1, 5))
     labeled_name = [f"  {LABELED_ROW} ↑"] * any(labeled_rows)
@@ -176,7 +144,7 @@ def _table(rows: list[MetricSummary], infos: Mapping[str, MetricInfo], width: in
             Text(cells.scored, style="" if row.n_scored == row.n_cases else "yellow"),
             Text(printable_line(cells.backend)),
             Text(cells.trust),
-            style=None if row.status == "ok" else "dim",
+            style="" if row.status == "ok" else "dim",
         )
         if labeled is not None:
             table.add_row(f"  {LABELED_ROW}{labeled.mark}", *map(Text, map(printable_line, labeled[1:])), style="bold")
@@ -196,7 +164,7 @@ def _longest_word(texts: Iterable[str]) -> int:
     return _longest(word for text in texts for word in text.split())
 
 
-def _print_informational(rows: list[MetricSummary], console: Console) -> None:
+def _print_informational(rows: list[MetricSummary], console: Terminal) -> None:
     for note in informational_notes(rows):
         print_line(f"i  {printable_line(note)}", console, "dim")
     command = missing_local_model() if any(row.backend == LEXICAL for row in rows) else None
@@ -209,7 +177,7 @@ def _print_worst(
     all_rows: list[MetricSummary],
     infos: Mapping[str, MetricInfo],
     shared_ids: Collection[str],
-    console: Console,
+    console: Terminal,
 ) -> None:
     # Only where a low score is a fault: the dearest case of a cheap run is not one.
     faulty = [row for row in rows if row.worst_cases and row.status == "ok" and infos[row.metric].unit == "score"]
@@ -226,24 +194,25 @@ def _print_worst(
         by_cases.setdefault(f"{marked}{more}", []).append(f"{row.metric}{backend}")
     if not by_cases:
         return
-    console.print("\n[bold]Look at[/bold]")
+    console.print("\nLook at", style="bold")
     lines = [f"{', '.join(metrics)}: {cases}" for cases, metrics in by_cases.items()]
     for line in lines[:_LINES_TO_LOOK_AT]:
         print_line("  " + printable_line(line), console)
     if len(lines) > _LINES_TO_LOOK_AT:
         left_off = counted(len(lines) - _LINES_TO_LOOK_AT, "more metric")
-        console.print(f"  … and {left_off} (--json lists them)", style="dim", highlight=False)
+        console.print(f"  … and {left_off} (--json lists them)", style="dim")
     if any(case_id in shared_ids for row in faulty for case_id in row.worst_cases):
         said = "  *  cases of several files have this id: 'agentunit show FILE|FOLDER ID' lists them with their files"
-        console.print(said, style="dim", highlight=False)
+        console.print(said, style="dim")
 
 
-def _print_repeats(rows: list[MetricSummary], infos: Mapping[str, MetricInfo], console: Console) -> None:
+def _print_repeats(rows: list[MetricSummary], infos: Mapping[str, MetricInfo], console: Terminal) -> None:
     repeated = [row for row in rows if row.within_case_sd is not None]
     if not repeated:
         return
     times = max(row.n_repeats for row in repeated)
-    console.print(f"\n[bold]Repeats[/bold] (a case up to {times} times; 'scored' counts every repeat)", highlight=False)
+    heading = Text("\nRepeats", style="bold")
+    console.print(heading.append(f" (a case up to {times} times; 'scored' counts every repeat)", style="not bold"))
     for row in repeated:
         unit, k = infos[row.metric].unit, row.n_repeats
         parts = [f"± {number(row.within_case_sd or 0.0, unit)} from run to run of a case"]
@@ -252,29 +221,36 @@ def _print_repeats(rows: list[MetricSummary], infos: Mapping[str, MetricInfo], c
         print_line("  " + printable_line(f"{row.metric}: {', '.join(parts)}"), console)
 
 
-def _print_judge(summary: RunSummary, infos: Mapping[str, MetricInfo], console: Console) -> None:
+def _print_judge(summary: RunSummary, infos: Mapping[str, MetricInfo], console: Terminal) -> None:
     spreads = spread_rows(summary.metrics)
     if spreads:
-        console.print(f"\n[bold]Judge[/bold] (asked {max(spread.n_repeats for _, spread in spreads)} times)")
+        asked = max(spread.n_repeats for _, spread in spreads)
+        console.print(Text("\nJudge", style="bold").append(f" (asked {asked} times)", style="not bold"))
     for row, spread in spreads:
         spread_text = describe_spread(spread, infos[row.metric].unit)
         print_line("  " + printable_line(f"{row.metric}: {spread_text}"), console)
-    for metric, panel in panel_rows(summary.metrics):
-        first, *lines = describe_panel(panel)
-        console.print(Text("\nPanel of ", style="bold").append(printable_line(f"{metric}: {first}"), style="not bold"))
-        for line in lines:
-            print_line(f"  {printable_line(line)}", console)
+    panels = {row.metric: row.panel for row in summary.metrics if row.panel is not None}
+    if panels:
+        _print_panels(panels, console)
     spent = describe_spending(summary)
     if spent:
-        console.print("\n[bold]Spent[/bold]")
+        console.print("\nSpent", style="bold")
     for who, words in spent:
         print_line(f"  {who}: {printable_line(words)}", console)
 
 
-def _print_unscored(entries: list[Unscored], console: Console) -> None:
-    if not entries:
-        return
-    console.print("\n[bold]Not scored[/bold]")
+def _print_panels(panels: Mapping[str, PanelSummary], console: Terminal) -> None:
+    from agentunit.reports.raters import describe_panel
+
+    for metric, panel in panels.items():
+        first, *lines = describe_panel(panel)
+        console.print(Text("\nPanel of ", style="bold").append(printable_line(f"{metric}: {first}"), style="not bold"))
+        for line in lines:
+            print_line(f"  {printable_line(line)}", console)
+
+
+def _print_unscored(entries: list[Unscored], console: Terminal) -> None:
+    console.print("\nNot scored", style="bold")
     # Several metrics often miss the same input: one line says it for all of them.
     shared: dict[tuple[str, str, int, tuple[str, ...]], list[Unscored]] = {}
     for entry in entries:
@@ -285,22 +261,18 @@ def _print_unscored(entries: list[Unscored], console: Console) -> None:
         named = printable_line(", ".join(group[0].first_cases[:_CASES_NAMED]))
         more = ", …" if group[0].n_cases > _CASES_NAMED else ""
         metrics = printable_line(", ".join(entry.metric for entry in group))
-        mark = "[red]error[/red] " if status == "error" else ""
-        why = escape(printable_line(reason))
-        console.print(
-            f"  {mark}{escape(metrics)}: {n_records} × {why} [dim]({escape(named)}{more})[/dim]",
-            highlight=False,
-            soft_wrap=True,
-        )
+        line = Text("  ")
+        if status == "error":
+            line.append("error ", style="red")
+        line.append(f"{metrics}: {n_records} × {printable_line(reason)} ").append(f"({named}{more})", style="dim")
+        console.print(line, soft_wrap=True)
     if len(ordered) > _REASONS_SHOWN:
         console.print(
             f"  … and {counted(len(ordered) - _REASONS_SHOWN, 'more reason')} (--json lists them)", style="dim"
         )
 
 
-def _print_input_errors(summary: RunSummary, console: Console) -> None:
-    if not summary.n_input_errors:
-        return
+def _print_input_errors(summary: RunSummary, console: Terminal) -> None:
     print_errors_heading(summary.n_input_errors, console)
     # A file of another format has the same reason on every line: it is printed once.
     alike: dict[tuple[str, str], list[InputError]] = {}
@@ -310,44 +282,18 @@ def _print_input_errors(summary: RunSummary, console: Console) -> None:
         more = f" (and {counted(len(group) - 1, 'more line')} like it)" if len(group) > 1 else ""
         print_line(f"  {error_line(group[0])}{more}", console)
     if len(alike) > _ERRORS_SHOWN or summary.n_input_errors > len(summary.input_errors):
-        console.print("  … --errors FILE lists them all", style="dim", highlight=False)
+        console.print("  … --errors FILE lists them all", style="dim")
 
 
-def print_errors_heading(n_errors: int, console: Console) -> None:
+def print_errors_heading(n_errors: int, console: Terminal) -> None:
     """The heading of what could not be read."""
     parts = counted(n_errors, "part")
-    console.print(f"\n[bold red]Errors[/bold red]: {parts} of the input could not be read", highlight=False)
+    line = Text().append("\nErrors", style="bold red")
+    console.print(line.append(f": {parts} of the input could not be read"))
 
 
 def error_line(error: InputError) -> str:
-    """An input error as one printable line: control characters of a hostile file do not reach the terminal."""
-    return printable_line(str(error))
+    """An input error as one printable line, masked: control characters of a hostile file do not reach the terminal."""
+    from agentunit.reports.reported_run import masked_error
 
-
-def print_causes(groups: Sequence[FailureGroup], console: Console) -> None:
-    """Print why cases scored low, the most frequent causes first; nothing where none did."""
-    if groups:
-        console.print("\n[bold]Low scores by cause[/bold]")
-        for line in describe_groups(groups):
-            print_line(f"  {line}", console)
-
-
-def describe_failures(groups: Sequence[FailureGroup], run: ScoredRun, store_path: str = DEFAULT_PATH) -> list[str]:
-    """Lines for the terminal and the log: failed cases by their cause, and how to go on.
-
-    The order of a run until decided must not depend on what came out, so that it cannot run them again.
-    """
-    if not groups:
-        return []
-    lines = [f"the agent failed {describe_failed(run)}:"]
-    lines += [f"  {line}" for line in describe_groups(groups)]
-    suite = run.header.settings.get("suite")
-    if isinstance(suite, str) and not run.header.is_foreign:
-        # The evidence of a run until decided must come in its order: only as one of fixed size can cases be retried.
-        fixed = " --repeats 1" if run.header.settings.get("until_decided") else ""
-        again = f"{resume_command(run.header.id, suite, store_path)}{fixed} --retry-failed"
-        # Answers of two versions of an agent are mixed only by somebody who says so.
-        is_mixed = run.n_failed < run.n_records and run.header.settings.get("agent_version") is not None
-        changed = ", with --changed-agent if you change the agent first" if is_mixed else ""
-        lines.append(f"  run them again{changed}: {printable_line(again)}")
-    return lines
+    return printable_line(str(masked_error(error)))

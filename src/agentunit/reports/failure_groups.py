@@ -13,9 +13,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from agentunit.core.outcome import Outcome
-from agentunit.core.records import Record
+from agentunit.core.records import Outcome, Record
+from agentunit.engine.scoring.scored_run import ScoredRun
+from agentunit.formulas.text import shown_share
+from agentunit.reports.console import print_line
+from agentunit.reports.figures import (
+    describe_failed,
+)
 from agentunit.reports.printable import printable_line, show_command
+from agentunit.reports.reported_run import resume_command
+from agentunit.reports.terminal import Terminal
+from agentunit.store.opening import DEFAULT_PATH
 
 GROUPS_SHOWN = 5
 EXCEPTION = "exception"
@@ -49,9 +57,10 @@ class FailureGroup(Struct, frozen=True):
     """Cases with one cause: the same kind of exception, alike in its message, from the same place; or as ``kind`` says.
 
     ``error`` is the message of the first, or the evidence against it. ``place`` is where in the user's code it came
-    from (``file:line in function``), ``line`` the line itself. ``n_records`` counts repeats, ``cases`` are all ids in
-    dataset order. ``name`` says in a few words of its own what the cases share, and ``slice`` what kind of cases they
-    are, where most of them are of one kind that is less frequent elsewhere.
+    from (``file:line in function``), ``line`` the line itself. ``n_records`` counts repeats, ``n_cases`` does not;
+    ``cases`` are the ids in dataset order, the first of them where there are very many. ``name`` says in a few words
+    of its own what the cases share, and ``slice`` what kind of cases they are, where most of them are of one kind that
+    is less frequent elsewhere.
     """
 
     failure: str
@@ -64,6 +73,7 @@ class FailureGroup(Struct, frozen=True):
     kind: str = EXCEPTION
     name: str = ""
     slice: str | None = None
+    n_cases: int = 0
 
 
 class Cause(Struct, frozen=True):
@@ -110,7 +120,8 @@ def cause_groups(
         name, reference = group_name(kind, words), first.reference or run_reference
         show = show_command(reference, first.case_id, repeat=first.repeat, more=show_options) if reference else ""
         ids = tuple(dict.fromkeys(cause.case_id for cause in alike))
-        groups.append(FailureGroup(kind, error, None, None, len(alike), ids, show, kind, name, shown_slice or None))
+        shared = shown_slice or None
+        groups.append(FailureGroup(kind, error, None, None, len(alike), ids, show, kind, name, shared, len(ids)))
     return groups
 
 
@@ -138,7 +149,7 @@ def _slice_of(alike: Sequence[Cause], counts: Mapping[str, int], n_records: int)
     if best is None:
         return None
     n = n_with[best[1]]
-    return f"{best[1]} ({n} of {len(alike)}; {counts.get(best[1], 0) / n_records:.0%} of all)"
+    return f"{best[1]} ({n} of {len(alike)}; {shown_share(counts.get(best[1], 0) / n_records)} of all)"
 
 
 def failure_groups(
@@ -167,7 +178,9 @@ def failure_groups(
         failure, error, line, masked_place, words = mask(texts)
         name, show = group_name(EXCEPTION, words), show_command(run_reference, ids[0])
         at = masked_place or None
-        groups.append(FailureGroup(failure, error, at, line or None, n_records, ids, show, EXCEPTION, name))
+        groups.append(
+            FailureGroup(failure, error, at, line or None, n_records, ids, show, EXCEPTION, name, n_cases=len(ids))
+        )
     return groups
 
 
@@ -209,15 +222,15 @@ def describe_group(group: FailureGroup) -> list[str]:
         lines.append(f"    at {printable_line(group.place, _LONGEST_ERROR)}{source}")
     if not is_exception:
         lines.append(f"    such as {printable_line(group.error, _LONGEST_ERROR)}")
-    lines.append(f"    in {named_ids(group.cases)}")
+    lines.append(f"    in {named_ids(group.cases, group.n_cases)}")
     if group.slice is not None:
         lines.append(f"    mostly {printable_line(group.slice, _LONGEST_LINE)}")
     return lines
 
 
-def named_ids(cases: Sequence[str]) -> str:
-    """The first ids of a group, and how many more there are."""
-    more = f" and {len(cases) - _IDS_SHOWN:,} more" if len(cases) > _IDS_SHOWN else ""
+def named_ids(cases: Sequence[str], n_cases: int) -> str:
+    """The first ids of a group, and how many more of its cases there are."""
+    more = f" and {n_cases - _IDS_SHOWN:,} more" if n_cases > _IDS_SHOWN else ""
     return ", ".join(printable_line(each, _LONGEST_ID) for each in cases[:_IDS_SHOWN]) + more
 
 
@@ -226,4 +239,33 @@ def describe_groups(groups: Sequence[FailureGroup]) -> list[str]:
     lines = [line for group in groups[:GROUPS_SHOWN] for line in describe_group(group)]
     if len(groups) > GROUPS_SHOWN:
         lines.append(f"and {len(groups) - GROUPS_SHOWN:,} other causes")
+    return lines
+
+
+def print_causes(groups: Sequence[FailureGroup], console: Terminal) -> None:
+    """Print why cases scored low, the most frequent causes first; nothing where none did."""
+    if groups:
+        console.print("\nLow scores by cause", style="bold")
+        for line in describe_groups(groups):
+            print_line(f"  {line}", console)
+
+
+def describe_failures(groups: Sequence[FailureGroup], run: ScoredRun, store_path: str = DEFAULT_PATH) -> list[str]:
+    """Lines for the terminal and the log: failed cases by their cause, and how to go on.
+
+    The order of a run until decided must not depend on what came out, so that it cannot run them again.
+    """
+    if not groups:
+        return []
+    lines = [f"the agent failed {describe_failed(run)}:"]
+    lines += [f"  {line}" for line in describe_groups(groups)]
+    suite = run.header.settings.get("suite")
+    if isinstance(suite, str) and not run.header.is_foreign:
+        # The evidence of a run until decided must come in its order: only as one of fixed size can cases be retried.
+        fixed = " --repeats 1" if run.header.settings.get("until_decided") else ""
+        again = f"{resume_command(run.header.id, suite, store_path)}{fixed} --retry-failed"
+        # Answers of two versions of an agent are mixed only by somebody who says so.
+        is_mixed = run.n_failed < run.n_records and run.header.settings.get("agent_version") is not None
+        changed = ", with --changed-agent if you change the agent first" if is_mixed else ""
+        lines.append(f"  run them again{changed}: {printable_line(again)}")
     return lines

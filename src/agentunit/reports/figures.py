@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from math import floor, fsum, log10
+from math import fsum
 from typing import NamedTuple
 
 from agentunit.core.results import (
@@ -15,9 +15,10 @@ from agentunit.core.results import (
     RunSummary,
     Unscored,
 )
-from agentunit.engine.decision import Reason, named_cases
-from agentunit.engine.gates import GateVerdict
-from agentunit.engine.scored_run import ScoredRun
+from agentunit.engine.deciding.decision import Reason, named_cases
+from agentunit.engine.deciding.gate_expressions import GateVerdict
+from agentunit.engine.scoring.scored_run import ScoredRun
+from agentunit.formulas.text import number, shown_share
 from agentunit.metrics.base import MetricInfo
 
 INTERVAL_HEADING = "value, 95 %"
@@ -26,6 +27,8 @@ DIRECTION_MARK = {"higher": " ↑", "lower": " ↓", "none": ""}
 """After the name of a metric: which way is better."""
 GATE_WORDS = {"pass": "met", "fail": "FAIL", "error": "ERROR", "cannot tell": "cannot tell"}
 """Of one gate. A gate that is met is not a run that passes: its decision says that."""
+CASE_REASONS = ("broken", "wrong", "newly failing")
+"""The kinds of reasons that are about cases, which reports list with why."""
 _PREFIXES = (("m", 1e3), ("µ", 1e6), ("n", 1e9))
 _MODELS_NAMED = 3
 _CASES_NAMED = 5
@@ -91,7 +94,7 @@ def metric_cells(row: MetricSummary, info: MetricInfo) -> MetricCells:
 def describe_value(row: MetricSummary, unit: str, direction: str = "higher") -> str:
     """The middle of a table row: the mean with its 95 % interval, a raw quantity with its tail, or the last balance.
 
-    Next to a mean of degrees is the share of cases that reach their threshold, or pass it where lower is better.
+    Next to a mean of degrees is the share of scores that reach their threshold, or pass it where lower is better.
 
     >>> row = MetricSummary("cost", "recorded", "1", "ok", 2, 2, mean=0.0123, low=0.01, high=0.0146, p95=0.02)
     >>> describe_value(row, "USD")
@@ -113,7 +116,7 @@ def describe_value(row: MetricSummary, unit: str, direction: str = "higher") -> 
     value = with_interval(row.mean, row.low, row.high, unit)
     if row.share_low is not None and row.cut is not None:
         share, sign = (row.share_low, ">") if direction == "lower" else (1.0 - row.share_low, "≥")
-        return f"{value}, {share:.0%} {sign} {describe_cut(row.cut)}"
+        return f"{value}, {shown_share(share)} {sign} {describe_cut(row.cut)}"
     if unit == "score" or row.p95 is None:
         return value
     approximately = "" if row.exact_quantiles else "~"
@@ -144,7 +147,7 @@ def threshold_notes(rows: Iterable[MetricSummary]) -> list[str]:
 
 def n_to_look_at(row: MetricSummary) -> int:
     """How many cases are worth a look: all that could be better, of a model's degrees those that are low."""
-    return row.n_below_best if row.share_low is None else min(row.n_below_best, round(row.share_low * row.n_scored))
+    return row.n_below_best if row.n_low_cases is None else min(row.n_below_best, row.n_low_cases)
 
 
 def with_interval(value: float, low: float | None, high: float | None, unit: str) -> str:
@@ -213,21 +216,6 @@ def quantity(value: float, unit: str) -> str:
     return f"{number(value, unit)} {unit}"
 
 
-def number(value: float, unit: str) -> str:
-    """The digits of a quantity, without its unit."""
-    if unit == "score":
-        return f"{value:.2f}"
-    if unit == "USD":
-        if abs(value) >= 10:
-            return f"{value:,.2f}"
-        # A call of a small model costs a fraction of a cent: two digits that say something, never all zeros.
-        places = 4 if value == 0 or abs(value) >= 0.001 else min(12, 1 - floor(log10(abs(value))))
-        return f"{value:.{places}f}"
-    if unit == "tokens" or abs(value) >= 1000:
-        return f"{value:,.0f}"
-    return f"{value:.3g}"
-
-
 def duration(seconds: float) -> str:
     """A span of time as one says it.
 
@@ -272,6 +260,23 @@ def _interval(value: float, low: float | None, high: float | None, unit: str) ->
 def errors_first(entries: Iterable[Unscored]) -> list[Unscored]:
     """What was not scored: errors first, then what concerns most cases."""
     return sorted(entries, key=lambda entry: (entry.status != "error", -entry.n_cases))
+
+
+def describe_unscored(entry: Unscored) -> str:
+    """What was not scored, on how much, and why."""
+    return f"{entry.metric} not scored on {counted_cases(entry.n_cases)}: {entry.reason}"
+
+
+def aligned(rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """The lines of a table.
+
+    >>> list(aligned([("metric", "value"), ("cost", "$2")]))
+    ['metric  value', 'cost    $2']
+    """
+    listed = list(rows)
+    widths = [max(map(len, column)) for column in zip(*listed, strict=True)]
+    for row in listed:
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
 def gate_rule(verdict: GateVerdict) -> str:
@@ -368,7 +373,7 @@ def describe_spread(spread: JudgeSpread, unit: str = "score") -> str:
     """How much of the noise in a metric is the judge's.
 
     >>> describe_spread(JudgeSpread(3, 0.05, None, 0.21, 0.04))
-    "judge ± 0.05 on one answer, cases ± 0.21; 4 % of the variance of the mean is the judge's"
+    "judge ± 0.05 on one answer, cases ± 0.21; 4% of the variance of the mean is the judge's"
     """
     parts = [
         f"{who} ± {number(sd, unit)}{where}"
@@ -382,9 +387,7 @@ def describe_spread(spread: JudgeSpread, unit: str = "score") -> str:
     text = ", ".join(parts)
     if spread.judge_share is None:
         return text
-    share = spread.judge_share
-    shown = "under 1" if 0 < share < 0.005 else f"{share:.0%}".removesuffix("%")
-    return f"{text}; {shown} % of the variance of the mean is the judge's"
+    return f"{text}; {shown_share(spread.judge_share)} of the variance of the mean is the judge's"
 
 
 def spread_rows(rows: Sequence[MetricSummary]) -> list[tuple[MetricSummary, JudgeSpread]]:
@@ -405,7 +408,7 @@ def describe_reason(reason: Reason) -> str:
     """
     if reason.run is not None:
         return f"{reason.run}: {describe_reason(replace(reason, run=None))}"
-    if reason.kind == "newly failing":
+    if reason.kind in CASE_REASONS:
         return f"{reason.text}: {named_cases(reason.cases, _CASES_NAMED)}"
     is_whole = reason.kind in ("failed case", "failed score", "failed test", "test session", "simulated user")
     about = "" if is_whole else f"{reason.subject}: "
@@ -432,6 +435,12 @@ def describe_range(info: MetricInfo) -> str:
     return f"{low:g} to {high:g}" if low is not None else f"up to {high:g}"
 
 
-def describe_direction(direction: str) -> str:
-    """Which way is better."""
-    return {"higher": "higher is better", "lower": "lower is better", "none": "neither way is better"}[direction]
+def describe_values(info: MetricInfo) -> str:
+    """The values a metric can take, which way is better, and what passes.
+
+    >>> describe_values(MetricInfo("contains", "quality", "", "higher", (0.0, 1.0), check=True))
+    '0 to 1; higher is better; a check: passes at 1.0'
+    """
+    better = "neither way" if info.direction == "none" else info.direction
+    check = "; a check: passes at 1.0" if info.check else ""
+    return f"{describe_range(info)}; {better} is better{check}"

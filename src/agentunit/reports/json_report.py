@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from agentunit.core.results import MetricSummary
-from agentunit.engine.decision import Decision
-from agentunit.engine.gates import GateVerdict
+from agentunit.engine.deciding.decision import Decision
+from agentunit.engine.deciding.gate_expressions import GateVerdict
 from agentunit.metrics.base import MetricInfo
-from agentunit.metrics.trust import describe_trust, measured_figures
+from agentunit.metrics.trust import describe_trust, known_backends
 from agentunit.reports.reported_run import ReportedRun
 from agentunit.reports.run_facts import origin_as_data
 from agentunit.store.runs import RunHeader
@@ -44,8 +43,11 @@ def decision_as_data(decision: Decision) -> dict[str, Any]:
             "headline": decision.headline,
             "reasons": decision.reasons,
             "failing_cases": decision.failing_cases,
-            "unsure": decision.unsure,
+            "line": decision.line,
+            "counts": decision.counts,
+            "findings": decision.findings,
             "way_out": decision.way_out,
+            "made_with": decision.made_with,
         },
         "exit_code": decision.exit_code,
     }
@@ -56,8 +58,10 @@ def _gate_as_data(verdict: GateVerdict) -> dict[str, Any]:
     return {"expression": str(verdict.gate), "coverage": verdict.coverage, **fields}
 
 
-def run_line_as_data(header: RunHeader, headlines: Iterable[MetricSummary]) -> dict[str, Any]:
-    """One run of a listing, ready for JSON."""
+def run_line_as_data(
+    header: RunHeader, means: Mapping[str, float], verdict: str | None, headline: str | None
+) -> dict[str, Any]:
+    """One run of a listing with what was decided when it was made, ready for JSON."""
     return {
         "id": header.id,
         "name": header.name,
@@ -68,7 +72,9 @@ def run_line_as_data(header: RunHeader, headlines: Iterable[MetricSummary]) -> d
         "n_done": header.n_done,
         "n_failed": header.n_failed,
         **origin_as_data(header),
-        "metrics": {row.metric: row.mean for row in headlines},
+        "verdict": verdict,
+        "headline": headline,
+        "metrics": dict(means),
     }
 
 
@@ -85,9 +91,3 @@ def info_as_data(info: MetricInfo, defaults: dict[str, Any], path: str) -> dict[
         "amount": None if info.amount is None else {"detail_key": info.amount[0], "unit": info.amount[1]},
         "parameters": defaults,
     }
-
-
-def known_backends(info: MetricInfo) -> list[str]:
-    """The backends that a metric states facts about, its default first, or of which its worth was measured."""
-    measured = sorted(backend for metric, backend in measured_figures() if metric == info.name)
-    return list(dict.fromkeys([info.backend, *info.trust, *sorted(info.informational), *measured]))

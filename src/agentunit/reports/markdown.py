@@ -7,27 +7,19 @@ mentions and links.
 from __future__ import annotations
 
 import html
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timezone
 
 from agentunit.core.results import MetricSummary, RunSummary
-from agentunit.engine.comparison import Comparison
-from agentunit.engine.decision import Decision
-from agentunit.engine.gates import GateVerdict
+from agentunit.engine.deciding.comparison import Comparison
+from agentunit.engine.deciding.decision import Decision
+from agentunit.engine.deciding.gate_expressions import GateVerdict
 from agentunit.metrics.base import MetricInfo
 from agentunit.reports.case_view import CaseView, conversation_text, view_case, worst_repeat
-from agentunit.reports.comparison_view import (
-    KIND_HEADINGS,
-    describe_answers,
-    describe_difference,
-    describe_kinds,
-    describe_pairs,
-    describe_scores,
-    describe_tested,
-    describe_tool_changes,
-)
 from agentunit.reports.failure_groups import GROUPS_SHOWN, named_ids
 from agentunit.reports.figures import (
+    CASE_REASONS,
     GATE_WORDS,
     INTERVAL_HEADING,
     counted,
@@ -47,12 +39,38 @@ from agentunit.reports.figures import (
     spread_rows,
     threshold_notes,
 )
-from agentunit.reports.label_figures import LABELED_ROW, label_notes, labeled_cells
 from agentunit.reports.markdown_text import code, html_code, inline
-from agentunit.reports.panel_view import describe_pairwise, describe_panel, panel_rows
 from agentunit.reports.printable import printable
+from agentunit.reports.raters import (
+    LABELED_ROW,
+    describe_pairwise,
+    describe_panel,
+    label_notes,
+    labeled_cells,
+    panel_rows,
+)
 from agentunit.reports.reported_run import ReportedCase, ReportedRun, how_to_resume
-from agentunit.reports.run_facts import describe_known_failures, origin_facts
+from agentunit.reports.run_facts import (
+    FAILING_HEADINGS,
+    KIND_HEADINGS,
+    WRONG,
+    describe_answers,
+    describe_beside,
+    describe_change,
+    describe_difference,
+    describe_finding,
+    describe_kinds,
+    describe_known_failures,
+    describe_pairs,
+    describe_tested,
+    describe_tool_changes,
+    findings_by_case,
+    findings_by_heading,
+    further_reasons,
+    lines_under,
+    origin_facts,
+    word_of,
+)
 from agentunit.reports.several_runs import cases_by_runs, describe_several, metrics_by_runs
 from agentunit.reports.slice_table import SLICE_HEADINGS, describe_slices, slice_cells, slices_note
 
@@ -84,7 +102,7 @@ def run_markdown(reported: ReportedRun, *, full_cases: bool = True) -> str:
 def _run_blocks(reported: ReportedRun) -> Iterator[str]:
     decision = reported.decision
     yield _facts(reported)
-    yield from (*_reasons(decision), *_differences(decision.comparison), *_failures(reported), *_causes(reported))
+    yield from (*_sentence(decision), *_beside(reported), *_cases(decision), *_failures(reported), *_causes(reported))
     yield from (_metric_table(reported), *_slices(reported), *_known_failures(decision), *_judge(reported))
     yield from (*_comparison(decision.comparison), *_unscored(reported.summary))
 
@@ -93,7 +111,7 @@ def _several_markdown(reported: ReportedRun) -> str:
     """Several runs against one baseline: what all of them show, then each run as far as there is room."""
     runs, verdict = reported.runs, reported.verdict
     title = inline(describe_several([run.label for run in runs], reported.baseline_label), 300)
-    blocks = [f"### {title}{_verdict_mark(verdict)}", *_reasons(verdict)]
+    blocks = [f"### {title}{_verdict_mark(verdict)}", *_sentence(verdict)]
     compared = [run.decision.comparison for run in runs if run.decision.comparison is not None]
     labels = [code(label) for label in (reported.baseline_label, *(run.label for run in runs))]
     rows = [(code(metric), *map(inline, cells)) for metric, cells in metrics_by_runs(compared)]
@@ -157,19 +175,44 @@ def _facts(reported: ReportedRun) -> str:
     failed = f", the agent failed {describe_failed(run)}" if run.n_failed else ""
     n_user_failed = len(run.user_failed)
     failed += f", the simulated user failed in {n_user_failed:,}" if n_user_failed else ""
-    when = datetime.fromtimestamp(run.header.created_at, timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
     unfinished = "" if run.header.status == "finished" else f", {run.header.status}"
     if (resume := how_to_resume(run.header)) is not None:
         unfinished += f" (next: {code(reported.mask.text(resume))})"
     origin = "".join(f" · {name} {code(text)}" for name, text in origin_facts(reported.header))
-    return f"{cases}{failed} · run {code(run.header.id)}{unfinished} · {when}{origin}"
+    return f"{cases}{failed} · run {code(run.header.id)}{unfinished} · {_utc(run.header.created_at)}{origin}"
 
 
-def _reasons(decision: Decision) -> Iterator[str]:
-    """The headline, and below it every reason with the cases behind it."""
-    lines = [f"- {inline(describe_reason(reason), 600)}" for reason in decision.reasons]
-    lines += ["", inline(decision.way_out)] if decision.way_out else []
-    yield "\n".join([f"**{inline(decision.headline, 600)}**", *([""] if lines else []), *lines])
+def _utc(moment_s: float) -> str:
+    return datetime.fromtimestamp(moment_s, timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def _sentence(decision: Decision) -> Iterator[str]:
+    """The sentence, and below it statistics and the reasons that it cuts short."""
+    yield f"**{inline(decision.headline, 600)}**"
+    yield "<br>".join(inline(line, 600) for line in lines_under(decision))
+    yield "\n".join(f"- {inline(describe_reason(each), 600)}" for each in further_reasons(decision))
+    if decision.way_out:
+        yield f"next: {code(decision.way_out)}"
+
+
+def _beside(reported: ReportedRun) -> Iterator[str]:
+    """What other commands decided about the run."""
+    yield "\n".join(
+        f"- {inline(describe_beside(stored, decision, _utc(stored.made_at)), 600)}"
+        for stored, decision in reported.beside
+    )
+
+
+def _cases(decision: Decision) -> Iterator[str]:
+    """The cases that are not fine, or what became of them, before any statistics."""
+    if decision.comparison is not None:
+        yield from _differences(decision, decision.comparison)
+    for heading, findings in findings_by_heading(decision).items():
+        # Beside a baseline, what a missed gate rests on may be no news.
+        if decision.comparison is None or heading == WRONG:
+            said = ((each.case_id, describe_finding(each, decision.comparison)) for each in findings[:_CASES_SHOWN])
+            lines = [f"- {code(case_id, 60)} {inline(text, 300)}" for case_id, text in said]
+            yield _folded(heading, len(findings), lines)
 
 
 def _failures(reported: ReportedRun) -> Iterator[str]:
@@ -181,7 +224,7 @@ def _failures(reported: ReportedRun) -> Iterator[str]:
     for group in groups[:GROUPS_SHOWN]:
         at = f" at {code(group.place)}" if group.place else ""
         source = f": {code(group.line, _TEXT_LENGTH)}" if group.place and group.line else ""
-        cases = inline(named_ids(group.cases), _TEXT_LENGTH)
+        cases = inline(named_ids(group.cases, group.n_cases), _TEXT_LENGTH)
         lines += [f"- {group.n_records:,} × {code(group.error, 300)}{at}{source}", f"  - in {cases}"]
     if len(groups) > GROUPS_SHOWN:
         lines.append(f"- and {len(groups) - GROUPS_SHOWN:,} other causes")
@@ -196,7 +239,7 @@ def _causes(reported: ReportedRun) -> Iterator[str]:
     lines = ["**Low scores by cause**", ""]
     for group in groups[:GROUPS_SHOWN]:
         where = f"<br>mostly {inline(group.slice, _TEXT_LENGTH)}" if group.slice else ""
-        cases = inline(named_ids(group.cases), _TEXT_LENGTH)
+        cases = inline(named_ids(group.cases, group.n_cases), _TEXT_LENGTH)
         example = "" if group.error == group.name else f"<br>such as {inline(group.error, 300)}"
         lines.append(f"- {group.n_records:,} × {code(group.name, 300)}{example}<br>in {cases}{where}")
     if len(groups) > GROUPS_SHOWN:
@@ -259,33 +302,33 @@ def _judge(reported: ReportedRun) -> Iterator[str]:
         yield "\n".join(lines)
 
 
-def _differences(comparison: Comparison | None) -> Iterator[str]:
-    """What became of the cases, before any statistics."""
-    if comparison is None:
-        return
+def _differences(decision: Decision, comparison: Comparison) -> Iterator[str]:
+    """What became of the cases, by kind."""
     kinds = f": {describe_kinds(comparison)}" if comparison.n_paired else ""
     yield f"**Against {code(comparison.baseline_label)}**, {describe_pairs(comparison)}{kinds}"
+    findings = findings_by_case(decision)
     for kind, heading in KIND_HEADINGS.items():
-        listed = comparison.of_kind(kind)[:_CASES_SHOWN]
-        if not listed:
-            continue
-        lines = [f"- {code(each.case_id, 60)} {inline(describe_scores(each), 300)}".rstrip() for each in listed]
-        for place, each in enumerate(listed):
+        lines = []
+        for each in comparison.of_kind(kind)[:_CASES_SHOWN]:
+            line = f"- {code(each.case_id, 60)} {inline(describe_change(each, comparison, findings), 300)}".rstrip()
             answers = (f"  - {when}: {code(text, _ANSWER_LENGTH)}" for when, text in describe_answers(each))
-            lines[place] = "\n".join([lines[place], *answers])
-        left_out = comparison.n_by_kind[kind] - len(listed)
-        lines += [f"- … and {left_out:,} more"] if left_out > 0 else []
-        is_open = " open" if kind == "newly failing" else ""
-        summary = f"<summary>{heading} ({comparison.n_by_kind[kind]:,})</summary>"
-        yield f"<details{is_open}>{summary}\n\n" + "\n".join(lines) + "\n\n</details>"
+            lines.append("\n".join([line, *answers]))
+        if lines:
+            yield _folded(heading, comparison.n_by_kind[kind], lines)
+
+
+def _folded(heading: str, n_cases: int, lines: list[str]) -> str:
+    """A list of cases under its heading; those that fail the run are unfolded."""
+    more = [f"- … and {n_cases - len(lines):,} more"] if n_cases > len(lines) else []
+    is_open = " open" if heading in FAILING_HEADINGS else ""
+    summary = f"<summary>{heading} ({n_cases:,})</summary>"
+    return f"<details{is_open}>{summary}\n\n" + "\n".join([*lines, *more]) + "\n\n</details>"
 
 
 def _comparison(comparison: Comparison | None) -> Iterator[str]:
     if comparison is None:
         return
-    said = [inline(text, 600) for text in (comparison.sentence, describe_tested(comparison)) if text]
-    if said:
-        yield "<br>".join([f"**{said[0]}**" if comparison.sentence else said[0], *said[1:]])
+    yield inline(describe_tested(comparison), 600)
     lines = ["| metric | baseline | now | difference | verdict |", "|---|--:|--:|---|---|"]
     for each in comparison.metrics:
         backend = f" {inline(each.backend)}" if each.backend else ""
@@ -327,10 +370,13 @@ def _unscored(summary: RunSummary) -> Iterator[str]:
 
 def _worst_cases(reported: ReportedRun) -> dict[str, list[str]]:
     """Case ids, each with why it is among the worst; those behind a reason of the decision first."""
+    decision = reported.decision
+    findings = findings_by_case(decision)
     worst: dict[str, list[str]] = {}
-    for reason in reported.decision.reasons:
+    for reason in decision.reasons:
         for case_id in reason.cases[:_CASES_SHOWN]:
-            worst.setdefault(case_id, []).append(reason.subject)
+            is_case = reason.kind in CASE_REASONS and case_id in findings
+            worst.setdefault(case_id, []).append(word_of(findings[case_id]) if is_case else reason.subject)
     for case_id, metrics in reported.worst_cases().items():
         worst.setdefault(case_id, []).extend(metrics)
     return dict(list(worst.items())[:_CASES_SHOWN])
@@ -343,9 +389,10 @@ def _with_worst_cases(text: str, reported: ReportedRun, *, full_cases: bool) -> 
     opening = f"\n\n<details><summary>Worst cases ({len(worst)})</summary>\n\n"
     blocks = []
     room = MOST_CHARACTERS - _ROOM_FOR_TAIL - len(text) - len(opening)
+    cases = reported.cases_of(list(worst)) if full_cases else {}
     for case_id, why in worst.items():
         title = f"**{code(case_id)}** ({', '.join(inline(each) for each in dict.fromkeys(why))})"
-        repeats = reported.case(case_id) if full_cases else ()
+        repeats = cases.get(case_id, ())
         block = _case_block(title, repeats, reported) if repeats else f"- {title}"
         room -= len(block) + 2
         if room < 0:
@@ -356,7 +403,10 @@ def _with_worst_cases(text: str, reported: ReportedRun, *, full_cases: bool) -> 
     left_out = len(worst) - len(blocks)
     if left_out:
         blocks.append(f"… and {left_out} more that do not fit here")
-    blocks.append(f"{code(f'agentunit show {reported.run.header.id} CASE')} shows everything about a case.")
+    if reported.reference:
+        blocks.append(
+            f"{code(shlex.join(['agentunit', 'show', reported.reference, 'CASE']))} shows everything about a case."
+        )
     return text + opening + "\n\n".join(blocks) + "\n\n</details>\n"
 
 

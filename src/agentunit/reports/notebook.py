@@ -10,11 +10,10 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from agentunit.core.results import RunSummary
-from agentunit.engine.comparison import LISTED_KINDS, Comparison
-from agentunit.engine.decision import Decision, decide_comparison, named_cases
-from agentunit.engine.scored_run import ScoredRun, info_of
+from agentunit.engine.deciding.comparison import LISTED_KINDS, Comparison
+from agentunit.engine.deciding.decision import Decision, decide_comparison, named_cases
+from agentunit.engine.scoring.scored_run import ScoredRun, info_of
 from agentunit.metrics.base import MetricInfo
-from agentunit.reports.comparison_view import KIND_HEADINGS, describe_difference, describe_pairs, describe_tested
 from agentunit.reports.figures import (
     DIRECTION_MARK,
     INTERVAL_HEADING,
@@ -23,19 +22,32 @@ from agentunit.reports.figures import (
     describe_failed,
     describe_mean,
     describe_reason,
+    describe_unscored,
     errors_first,
     informational_notes,
     metric_cells,
     threshold_notes,
 )
-from agentunit.reports.label_figures import describe_labeled
 from agentunit.reports.printable import printable_line, xml_safe
+from agentunit.reports.raters import describe_labeled
 from agentunit.reports.reported_run import Mask, ReportedRun
+from agentunit.reports.run_facts import (
+    KIND_HEADINGS,
+    describe_difference,
+    describe_finding,
+    describe_pairs,
+    describe_tested,
+    failed_cases,
+    findings_by_heading,
+    further_reasons,
+    lines_under,
+)
 
 _TEXT_LENGTH = 300
 _ROWS = 60
 _LINES = 8
 _CASES_NAMED = 8
+_CASES_LISTED = 5
 # A rule of half-clear gray is seen on white and on black; everything else has the color of the reader's own text.
 _RULE = "1px solid rgba(128,128,128,.45)"
 _CELL = f"text-align:left;vertical-align:top;padding:.25em .8em .25em 0;border-bottom:{_RULE}"
@@ -55,18 +67,36 @@ def run_html(run: ScoredRun) -> str:
     )
 
 
+def result_html(run: ScoredRun, decision: Decision) -> str:
+    """What came of a run: its verdict, the cases that are not fine with why, and one row for each metric."""
+    reported = ReportedRun(run, decision=decision)
+    decision = reported.decision
+    cases: list[str] = []
+    for heading, findings in findings_by_heading(decision).items():
+        lines = [f"{finding.case_id}: {describe_finding(finding, decision.comparison)}" for finding in findings]
+        cases.append(f"<p style='margin:.4em 0'>{_text(f'{heading} ({len(findings):,})')}</p>{_lines(lines)}")
+    return _block(
+        decision.headline or "Nothing was decided",
+        f"{run.header.label}, {counted_cases(run.n_cases, run.n_repeats, run.n_records)}",
+        _lines([*lines_under(decision), decision.way_out or "", *map(describe_reason, further_reasons(decision))]),
+        *cases,
+        _metrics(reported.summary, reported.infos),
+        _notes(reported.summary),
+    )
+
+
 def summary_html(summary: RunSummary, infos: dict[str, MetricInfo] | None = None) -> str:
     """The summary of a run: one row for each metric, and what was not scored."""
     infos = infos or {}
     known = {row.metric: infos.get(row.metric) or info_of(row.metric) for row in summary.metrics}
-    masked = Mask().summary(summary)
+    masked = Mask().view(summary)
     size = counted_cases(summary.n_cases, summary.n_repeats, summary.n_records or None)
     return _block("Scores", size, _metrics(masked, known), _notes(masked))
 
 
 def comparison_html(comparison: Comparison) -> str:
     """A comparison: its verdict, the difference of each metric, and which cases changed."""
-    masked = Mask().comparison(comparison)
+    masked = Mask().view(comparison)
     rows = [
         (
             f"{label}{DIRECTION_MARK[each.direction]}",
@@ -101,9 +131,12 @@ def _verdict(decision: Decision) -> str:
     if not decision.headline:
         return ""
     head = f"<p style='margin:.4em 0'><strong>{_text(decision.headline)}</strong></p>"
-    reasons = [describe_reason(each) for each in decision.reasons]
-    advice = [decision.way_out] if decision.way_out else []
-    return head + _lines([*(each for each in reasons if each not in decision.headline), *advice])
+    cases = [
+        f"{case_id}: {describe_finding(each, decision.comparison)}" for case_id, each in failed_cases(decision).items()
+    ]
+    more = [f"{len(cases) - _CASES_LISTED:,} more cases"] if len(cases) > _CASES_LISTED else []
+    reasons = [*cases[:_CASES_LISTED], *more, *map(describe_reason, further_reasons(decision))]
+    return head + _lines([*lines_under(decision), decision.way_out or "", *reasons])
 
 
 def _metrics(summary: RunSummary, infos: dict[str, MetricInfo]) -> str:
@@ -117,10 +150,7 @@ def _metrics(summary: RunSummary, infos: dict[str, MetricInfo]) -> str:
 
 
 def _notes(summary: RunSummary) -> str:
-    unscored = [
-        f"{each.metric} not scored on {counted_cases(each.n_cases)}: {each.reason}"
-        for each in errors_first(summary.unscored)
-    ]
+    unscored = map(describe_unscored, errors_first(summary.unscored))
     refused = (
         [f"{counted(summary.n_input_errors, 'part')} of the input could not be read"] if summary.n_input_errors else []
     )
@@ -144,7 +174,9 @@ def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     )
     more = f"<p style='margin:.2em 0'>{counted(len(rows) - _ROWS, 'more row')}</p>" if len(rows) > _ROWS else ""
     content = f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
-    return f"<table style='border-collapse:collapse;margin:.4em 0'>{content}</table>{more}"
+    # Frames without a document type give a table colors of its own.
+    style = "border-collapse:collapse;margin:.4em 0;color:inherit;font:inherit"
+    return f"<table style='{style}'>{content}</table>{more}"
 
 
 def _lines(lines: Iterable[str]) -> str:

@@ -11,15 +11,14 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import agentunit
-from agentunit.core.outcome import Outcome
-from agentunit.core.records import Record
-from agentunit.core.results import Score
-from agentunit.engine.decision import Decision
+from agentunit.core.records import Outcome, Record
+from agentunit.core.results import Score, explained
+from agentunit.core.score_block import ScoreRow
 from agentunit.installation import install_command
-from agentunit.reports.case_view import reason_of
-from agentunit.reports.figures import describe_reason, is_about
+from agentunit.reports.figures import describe_reason
 from agentunit.reports.reported_run import ReportedCase, ReportedRun
 from agentunit.reports.reporters import ReportError
+from agentunit.store.runs import is_again
 
 if TYPE_CHECKING:
     from opentelemetry._logs import LoggerProvider
@@ -42,8 +41,8 @@ def emit_scores(
     """Emit every score of a run as an event through a logger provider, then the decision; returns how many events.
 
     The provider is the caller's: its processors and exporters say where events go, and shutting it down is up to the
-    caller. ``metrics`` chooses some of the run's metrics. The label is ``fail`` for a score behind a reason of the
-    decision, ``pass`` for one that a gate looks at in a run that passed, and absent otherwise. An event carries the
+    caller. ``metrics`` chooses some of the run's metrics. The label of a check is ``pass`` or ``fail``; other
+    scores have none. An event carries the
     trace and span of what it judges when the trace recorded them (``trace_id`` and ``span_id`` in its metadata, as
     hexadecimal).
     """
@@ -57,6 +56,9 @@ def emit_scores(
     flush = getattr(provider, "force_flush", None)
     n_events = 0
     for case in reported.cases():
+        if is_again(case.repeat):
+            # Whoever averages the events would count it.
+            continue
         context = context_of(case.record)
         for metric, score in case.scores.items():
             if wanted is not None and metric not in wanted:
@@ -145,6 +147,7 @@ def decision_attributes(reported: ReportedRun) -> dict[str, Any]:
         "agentunit.run.verdict": decision.verdict,
         "agentunit.run.exit_code": decision.exit_code,
         "agentunit.run.headline": decision.headline,
+        "agentunit.run.statistics": decision.line or None,
         "agentunit.run.reasons": [describe_reason(reason) for reason in decision.reasons],
         "agentunit.run.failing_cases": list(decision.failing_cases),
     }
@@ -157,8 +160,8 @@ def score_attributes(reported: ReportedRun, case: ReportedCase, metric: str, sco
     attributes: dict[str, Any] = {
         "gen_ai.evaluation.name": metric,
         "gen_ai.evaluation.score.value": score.result.value,
-        "gen_ai.evaluation.score.label": _label(reported.decision, case.case_id, metric, score),
-        "gen_ai.evaluation.explanation": _short(reason_of(score)),
+        "gen_ai.evaluation.score.label": _label(reported, case, metric, score),
+        "gen_ai.evaluation.explanation": _short(explained(score)),
         "gen_ai.response.id": _response_id(case),
         "error.type": error_type(score),
         "agentunit.run.id": header.id,
@@ -174,18 +177,14 @@ def score_attributes(reported: ReportedRun, case: ReportedCase, metric: str, sco
     return {name: value for name, value in attributes.items() if value is not None}
 
 
-def _label(decision: Decision, case_id: str, metric: str, score: Score) -> str | None:
-    if score.result.value is None:
+def _label(reported: ReportedRun, case: ReportedCase, metric: str, score: Score) -> str | None:
+    """Whether a check passes; absent for what is no check, and where the agent gave nothing to check."""
+    rule = reported.rules.get(metric)
+    if rule is None or case.failed:
         return None
-    for reason in decision.reasons:
-        if reason.metric == metric and reason.backend in (None, score.backend) and case_id in reason.cases:
-            return "fail"
-    is_informational = score.status == "informational"
-    gated = any(
-        is_about(verdict, metric, score.backend) and not (is_informational and verdict.gate.backend is None)
-        for verdict in decision.gates
-    )
-    return "pass" if gated and decision.verdict == "pass" else None
+    place = (case.position, case.repeat, case.case_id)
+    passed = rule.result(ScoreRow(*place, score.result.value, score.status, score.backend, score.version))
+    return None if passed is None else "pass" if passed else "fail"
 
 
 def error_type(score: Score) -> str | None:

@@ -25,11 +25,12 @@ _COMMANDS = (
     "error|warning|notice|debug|group|endgroup|add-mask|set-output|save-state|set-env|add-path|stop-commands|echo|"
     "add-matcher|remove-matcher|internal-[a-z-]+"
 )
-_RUN_OF_COLONS = f":(?:{_IGNORED}:)+"
-_COLONS = re.compile(
-    f"(?<![^\\s\u00ad\u200b-\u200d\u2060\ufeff]){_RUN_OF_COLONS}|{_RUN_OF_COLONS}(?=(?i:{_COMMANDS})(?:\\s|:))"
-)
-_HASHES = re.compile(f"#(?:{_IGNORED}#)+(?=[A-Za-z]*\\[)")
+# A run of signs is read as a whole, and once: whether a command follows is asked at its end.
+_COLONS = re.compile(f":(?:{_IGNORED}:)+")
+_HASHES = re.compile(f"#(?:{_IGNORED}#)+")
+_COMMAND_OF_COLONS = re.compile(f"(?i:{_COMMANDS})(?:\\s|:)")
+_BEGINS_A_WORD = re.compile(f"\\s?{_IGNORED}")
+_COMMAND_OF_HASHES = re.compile(r"[A-Za-z]*\[")
 
 
 def printable(text: str) -> str:
@@ -49,9 +50,20 @@ def disarmed(text: str) -> str:
     """
     if "::" not in text and "##" not in text and text.isascii():
         return text
-    for pattern, sign in ((_COLONS, ":"), (_HASHES, "#")):
-        text = pattern.sub(lambda found, sign=sign: " ".join(sign * found[0].count(sign)), text)  # type: ignore[misc]
-    return text
+    return _HASHES.sub(_disarmed_hashes, _COLONS.sub(_disarmed_colons, text))
+
+
+def _disarmed_colons(found: re.Match[str]) -> str:
+    before, signs = found.string[max(0, found.start() - 1) : found.start()], found[0]
+    # Between words, as in std::vector, it is no command unless one follows.
+    stands_in_a_word = _BEGINS_A_WORD.fullmatch(before) is None and not signs.strip(":")
+    if stands_in_a_word and not _COMMAND_OF_COLONS.match(found.string, found.end()):
+        return signs
+    return " ".join(":" * signs.count(":"))
+
+
+def _disarmed_hashes(found: re.Match[str]) -> str:
+    return " ".join("#" * found[0].count("#")) if _COMMAND_OF_HASHES.match(found.string, found.end()) else found[0]
 
 
 def printable_json(value: Any) -> str:

@@ -13,10 +13,11 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, TextIO, TypeVar
 
-from agentunit.reports.figures import counted, duration, number
+from agentunit.formulas.text import number
+from agentunit.reports.figures import counted, duration
 
 if TYPE_CHECKING:
-    from agentunit.engine.runner import Recording
+    from agentunit.engine.recording.runner import Recording
 
 _T = TypeVar("_T")
 _QUIET_FOR_S = 1.0
@@ -212,13 +213,13 @@ class RecordingLine:
 def describe_recording(recording: Recording, elapsed_s: float, until: str | None = None) -> str:
     """The line itself. ``until`` stands in place of what is not known where a run ends when it is decided.
 
-    >>> from agentunit.engine.runner import Recording
+    >>> from agentunit.engine.recording.runner import Recording
     >>> describe_recording(Recording(n_planned=8, n_done=2, n_failed=1, spend_usd=0.5), 4.0)
-    ' 25% · 2/8 cases · 0.5/s · 1 failed · $0.5000 · 12.0 s left'
+    ' 25% · 2/8 records · 0.5/s · 1 failed · $0.5000 · 12.0 s left'
     """
     share = recording.n_done / recording.n_planned if recording.n_planned else 1.0
     rate = recording.n_done / elapsed_s if elapsed_s > 0 else 0.0
-    parts = [f"{share:4.0%}", f"{recording.n_done:,}/{counted(recording.n_planned, 'case')}", f"{rate:,.1f}/s"]
+    parts = [f"{share:4.0%}", f"{recording.n_done:,}/{counted(recording.n_planned, 'record')}", f"{rate:,.1f}/s"]
     if until is not None:
         parts = [counted(recording.n_done, "run"), *parts[2:]]
     if recording.n_failed:

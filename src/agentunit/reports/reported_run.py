@@ -11,48 +11,52 @@ import os
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
-from functools import cached_property
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from functools import cache, cached_property
+from itertools import starmap
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 from msgspec import Struct, structs
 
 from agentunit.core.case import DatasetCase
-from agentunit.core.codec import RecordError, decode_record, encode_record
+from agentunit.core.codec import decode_record, encode_record
 from agentunit.core.records import Record
-from agentunit.core.results import MetricSummary, RunSummary, Score, encode_json, json_fallback
-from agentunit.engine.comparison import CaseAnswer, Comparison
-from agentunit.engine.decision import Decision, decide_run, decide_together
-from agentunit.engine.score_rows import scored_records
-from agentunit.engine.scored_run import ScoredRun, run_from_file, run_from_store
-from agentunit.engine.slices import SliceTable
-from agentunit.engine.table_run import scores_of
+from agentunit.core.results import InputError, MetricResult, RunSummary, Score, encode_json, json_fallback
+from agentunit.core.said import with_texts
+from agentunit.core.score_block import Place
+from agentunit.engine.deciding.checks import CheckRule, rules_of
+from agentunit.engine.deciding.decision import Decision, decide_together
+from agentunit.engine.deciding.stored import decision_of, decisions_beside
+from agentunit.engine.scoring.score_rows import TableRow, rows_by_place, scores_of
+from agentunit.engine.scoring.scored_run import ScoredRun, run_from_file, run_from_store
 from agentunit.metrics.base import MetricInfo
-from agentunit.reports.case_causes import cause_of, low_metrics, slices_of
-from agentunit.reports.failure_groups import Cause, FailureGroup, cause_groups, failure_groups
 from agentunit.reports.figures import n_to_look_at
 from agentunit.reports.printable import clipped, printable_line
-from agentunit.store.labels import Place, StoredLabel, places_of
+from agentunit.store.labels import StoredLabel, places_of
 from agentunit.store.opening import DEFAULT_PATH, shown_address
-from agentunit.store.parquet_table import rows_by_place
-from agentunit.store.portable import read_portable
-from agentunit.store.protocol import RunStore
-from agentunit.store.runs import RunHeader, StoredRecord, StoredScore
-from agentunit.store.schema import StoreError
-from agentunit.store.table_reading import ScoreTable
+from agentunit.store.run_store import RunStore
+from agentunit.store.runs import RunHeader, StoredDecision, StoredRecord, is_again, scored_records
 
 if TYPE_CHECKING:
+    from agentunit.engine.scoring.slices import SliceTable
     from agentunit.privacy.redaction import Redactor
+    from agentunit.reports.failure_groups import Cause, FailureGroup
 
 
 _ANSWER_LENGTH = 1_500
-_MOST_READ, _MOST_NAMED = 2_000, 200
+_Viewed = TypeVar("_Viewed")
+# Of a run of at most so many records all are read, and of a longer one at most so many that have a low score.
+_MOST_READ, _MOST_LOW_READ = 2_000, 20_000
+_PLACES_AT_ONCE = 256
+# So many records, or such long ones, are masked together.
+_MASKED_AT_ONCE, _BYTES_MASKED_AT_ONCE = 32, 1 << 18
 _NOT_MASKED = frozenset(("name", "address", "account"))
 # A plane of Unicode that has no characters of its own.
 _PRIVATE_USE, _MOST_IDS = 0xF0000, 0xFFFF
+# Cut off, an e-mail address or a long number is not known for what it is.
+_CUT_VALUE = re.compile(r"(?<![\w.+-])[\w.+-]+@[\w.-]*…|(?<![\d -])([ -]*)\d[\d -]{5,}…")
 _SAID_OF_RUNS = ("tags", "agent_version", "earlier_agent_versions")
 
 
@@ -75,6 +79,11 @@ class ReportedCase(Struct):
     agent_known: bool = True
 
     @property
+    def place(self) -> Place:
+        """Position and repeat."""
+        return self.position, self.repeat
+
+    @property
     def agent_failed(self) -> bool | None:
         """Whether the agent failed; ``None`` where that is not known."""
         return self.failed if self.agent_known else None
@@ -83,6 +92,17 @@ class ReportedCase(Struct):
     def agent_elapsed_s(self) -> float | None:
         """How long the agent took; ``None`` where that is not known: traces of a file have no time of their own."""
         return (self.elapsed_s or None) if self.agent_known else None
+
+
+@cache
+def printing_mask() -> Mask:
+    """The mask of what a command prints of data beside its report: notes about reading, and what could not be read."""
+    return Mask()
+
+
+def masked_error(error: InputError) -> InputError:
+    """An input error as it is printed or listed: its reason may quote what could not be read."""
+    return structs.replace(error, reason=printing_mask().name(error.reason))
 
 
 class Mask:
@@ -107,18 +127,50 @@ class Mask:
 
     def case(self, case: ReportedCase) -> ReportedCase:
         """A case with its record and the details of its scores masked; its id stays, or it could not be found again."""
+        return next(self.cases([case]))
+
+    def cases(self, cases: Iterable[ReportedCase]) -> Iterator[ReportedCase]:
+        """Cases as ``case`` gives each: many at once are masked faster than one by one."""
         if self.show_all:
-            return case
-        data = msgspec.json.decode(encode_record(case.record))
-        data["scores"] = msgspec.to_builtins(case.scores, enc_hook=json_fallback, str_keys=True)
-        if not self._redactor.redact_data([data]):
-            return case
-        scores = msgspec.convert(data.pop("scores"), dict[str, Score])
-        return structs.replace(case, record=decode_record(encode_json(data)), scores=scores)
+            yield from cases
+            return
+        held: list[tuple[ReportedCase, Any]] = []
+        n_bytes = 0
+        for case in cases:
+            line = encode_record(case.record)
+            data = msgspec.json.decode(line)
+            data["scores"] = {metric: _said_by(score) for metric, score in case.scores.items()}
+            held.append((case, data))
+            n_bytes += len(line)
+            if len(held) >= _MASKED_AT_ONCE or n_bytes >= _BYTES_MASKED_AT_ONCE:
+                yield from self._masked(held)
+                held, n_bytes = [], 0
+        yield from self._masked(held)
+
+    def _masked(self, held: list[tuple[ReportedCase, Any]]) -> Iterator[ReportedCase]:
+        if not self._redactor.redact_data([data for _, data in held]):
+            yield from (case for case, _ in held)
+            return
+        for case, data in held:
+            said = data.pop("scores").values()
+            scores = {
+                metric: structs.replace(
+                    score,
+                    result=MetricResult(score.result.name, score.value, masked.pop("detail")),
+                    **masked,
+                )
+                for (metric, score), masked in zip(case.scores.items(), said, strict=True)
+            }
+            yield structs.replace(case, record=decode_record(encode_json(data)), scores=scores)
 
     def text(self, text: str) -> str:
         """One text, masked."""
-        masked: str = self.data([text])[0]
+        return self._texts([text])[0]
+
+    def _texts(self, texts: Iterable[str]) -> list[str]:
+        if self.show_all:
+            return list(texts)
+        masked: list[str] = self.data([_CUT_VALUE.sub(r"\1…", text) for text in texts])
         return masked
 
     def name(self, name: str) -> str:
@@ -144,104 +196,47 @@ class Mask:
         name = header.name if header.name == header.id else self.name(header.name)
         return structs.replace(header, name=name, settings={**header.settings, **(self.data(said) if said else {})})
 
-    def summary(self, summary: RunSummary) -> RunSummary:
-        """A summary whose reasons, which may quote a record, and names of raters are masked."""
-        if self.show_all:
-            return summary
-        summary = structs.replace(summary, metrics=[self._metric_row(row) for row in summary.metrics])
-        if not (summary.unscored or summary.input_errors):
-            return summary
-        unscored = self.data([each.reason for each in summary.unscored])
-        errors = self.data([each.reason for each in summary.input_errors])
-        return structs.replace(
-            summary,
-            unscored=[
-                structs.replace(each, reason=reason) for each, reason in zip(summary.unscored, unscored, strict=True)
-            ],
-            input_errors=[
-                structs.replace(each, reason=reason) for each, reason in zip(summary.input_errors, errors, strict=True)
-            ],
-        )
+    def view(self, value: _Viewed, keep: Iterable[str] = ()) -> _Viewed:
+        """A value of which everything that was said is masked, and cut afterwards: nobody reads a book in a list.
 
-    def _metric_row(self, row: MetricSummary) -> MetricSummary:
-        if row.informational is not None:
-            row = structs.replace(row, informational=self.text(row.informational))
-        if row.labeled is None:
-            return row
-        return structs.replace(row, labeled=structs.replace(row.labeled, raters=self.data(row.labeled.raters)))
-
-    def comparison(self, comparison: Comparison) -> Comparison:
-        """A comparison whose answers are masked, and cut afterwards: nobody reads a whole book in a list of cases."""
-
-        def masked(answer: CaseAnswer | None) -> CaseAnswer | None:
-            if answer is None:
-                return None
-            texts = self.data([answer.text, answer.error])
-            return CaseAnswer(*(None if text is None else clipped(text, _ANSWER_LENGTH)[0] for text in texts))
-
-        differences = (
-            replace(each, baseline=masked(each.baseline), candidate=masked(each.candidate))
-            for each in comparison.differences
-        )
-        pairwise = comparison.pairwise
-        if pairwise is not None:
-            why = self.data([list(each.why) for each in pairwise.pairs])
-            pairs = (replace(each, why=tuple(text)) for each, text in zip(pairwise.pairs, why, strict=True))
-            said = None if pairwise.failed_why is None else self.text(pairwise.failed_why)
-            pairwise = replace(pairwise, pairs=tuple(pairs), failed_why=said)
-        old, new, sentence = self.data([comparison.baseline_label, comparison.candidate_label, comparison.sentence])
-        return replace(
-            comparison,
-            differences=tuple(differences),
-            pairwise=pairwise,
-            baseline_label=old,
-            candidate_label=new,
-            sentence=sentence,
-        )
-
-    def slices(self, table: SliceTable) -> SliceTable:
-        """A table whose slices are named by no personal data: a value of a field may be an e-mail address."""
-        names = list(dict.fromkeys(row.slice for row in table.rows))
-        shown = dict(zip(names, self.data(names), strict=True))
-        return replace(table, rows=[replace(row, slice=shown[row.slice]) for row in table.rows])
+        Ids of cases that are to ``keep`` stay, or nobody could look the cases up.
+        """
+        return with_texts(value, lambda texts: self._shown(texts, keep))
 
     def decision(self, decision: Decision) -> Decision:
-        """A decision whose reasons, which may quote a record, and the answers of its comparison are masked."""
-        if decision.comparison is not None:
-            decision = replace(decision, comparison=self.comparison(decision.comparison))
-        if self.show_all:
+        """A decision with its comparison, masked; the ids of its cases stay."""
+        if _says_only_how_many(decision):
             return decision
-        noted = (each if each.note is None else replace(each, note=self.text(each.note)) for each in decision.gates)
-        decision = replace(decision, gates=tuple(noted))
-        if not (decision.reasons or decision.known_failures):
-            return decision
-        why = self.data([each.reason for each in decision.known_failures])
-        known = (replace(each, reason=text) for each, text in zip(decision.known_failures, why, strict=True))
-        decision = replace(decision, known_failures=tuple(known))
-        # Case ids stay, or nobody could look the cases up: characters without a meaning stand for them meanwhile.
-        ids = sorted((case for case in decision.cases_to_see if case in decision.headline), key=len, reverse=True)
-        signs = {case_id: chr(_PRIVATE_USE + place) for place, case_id in enumerate(ids[:_MOST_IDS])}
-        whole_ids = re.compile(rf"(?<![\w.@-])(?:{'|'.join(map(re.escape, signs)) or '(?!)'})(?![\w@-])")
-        headline = whole_ids.sub(lambda found: signs[found[0]], decision.headline)
-        texts = [
-            headline,
-            *(each.text for each in decision.reasons),
-            *(each.reason for each in decision.gates),
-        ]
-        headline, *others = self.data(texts)
-        for case_id, sign in signs.items():
-            headline = headline.replace(sign, case_id)
-        n_reasons = len(decision.reasons)
-        return replace(
-            decision,
-            headline=headline,
-            reasons=tuple(
-                replace(each, text=text) for each, text in zip(decision.reasons, others[:n_reasons], strict=True)
-            ),
-            gates=tuple(
-                replace(each, reason=text) for each, text in zip(decision.gates, others[n_reasons:], strict=True)
-            ),
-        )
+        cases = {*decision.cases_to_see, *(() if decision.comparison is None else decision.comparison.cases)}
+        told = f"{decision.headline}\n{decision.line}"
+        return self.view(decision, [case_id for case_id in cases if case_id in told])
+
+    def _shown(self, texts: list[str], keep: Iterable[str]) -> list[str]:
+        if not self.show_all:
+            # Characters without a meaning stand for the ids meanwhile.
+            ids = sorted(keep, key=len)
+            signs = {case_id: chr(_PRIVATE_USE + place) for place, case_id in enumerate(ids[: -_MOST_IDS - 1 : -1])}
+            if signs:
+                whole_ids = re.compile(rf"(?<![\w.@-])(?:{'|'.join(map(re.escape, signs))})(?![\w@-])")
+                texts = [whole_ids.sub(lambda found: signs[found[0]], text) for text in texts]
+            texts = self._texts(texts)
+            for case_id, sign in signs.items():
+                texts = [text.replace(sign, case_id) for text in texts]
+        return [clipped(text, _ANSWER_LENGTH)[0] for text in texts]
+
+
+def _says_only_how_many(decision: Decision) -> bool:
+    """Whether a decision quotes nothing: it counts cases in our own words, as that of most runs that pass."""
+    names_something = decision.findings or decision.reasons or decision.gates or decision.known_failures
+    if names_something or decision.comparison is not None or decision.line:
+        return False
+    return decision.said == str(decision.counts)
+
+
+def _said_by(score: Score) -> dict[str, Any]:
+    """What a score says in words, as plain data."""
+    detail = msgspec.to_builtins(score.result.detail, enc_hook=json_fallback, str_keys=True)
+    return {"detail": detail, "why": score.why, "backend": score.backend, "version": score.version}
 
 
 class ReportedRun:
@@ -273,6 +268,11 @@ class ReportedRun:
         self.baseline: ScoredRun | None = None
 
     @property
+    def reference(self) -> str:
+        """What other commands find the run by: its file, or its id; empty where they cannot."""
+        return self.path or self.run.header.id
+
+    @property
     def runs(self) -> tuple[ReportedRun, ...]:
         """Every run of the report."""
         return (self, *self.others)
@@ -289,7 +289,7 @@ class ReportedRun:
 
     def add_slices(self, table: SliceTable) -> None:
         """Report a table by slice, masked."""
-        self.slices += (self.mask.slices(table),)
+        self.slices += (self.mask.view(table),)
 
     def __enter__(self) -> ReportedRun:
         return self
@@ -307,13 +307,13 @@ class ReportedRun:
     @cached_property
     def summary(self) -> RunSummary:
         """The aggregate of the run."""
-        return self.mask.summary(self.run.summary())
+        return self.mask.view(self.run.summary())
 
     @property
     def decision(self) -> Decision:
-        """What was decided about the run; by its own gates and error allowance unless another decision was set."""
+        """What was decided about the run: when it was made, or else now; unless another decision was set."""
         if self._decision is None:
-            self._decision = self.mask.decision(decide_run(self.run))
+            self._decision = self.mask.decision(decision_of(self.run))
         return self._decision
 
     @decision.setter
@@ -321,9 +321,19 @@ class ReportedRun:
         self._decision = self.mask.decision(decision)
 
     @cached_property
+    def beside(self) -> list[tuple[StoredDecision, Decision]]:
+        """What other commands decided about the run, the newest first."""
+        return [(stored, self.mask.decision(decision)) for stored, decision in decisions_beside(self.run)]
+
+    @cached_property
     def infos(self) -> dict[str, MetricInfo]:
         """The facts about each metric of the run."""
         return {name: self.run.info(name) for name in self.run.metrics}
+
+    @cached_property
+    def rules(self) -> dict[str, CheckRule]:
+        """The checks of the run, by the gates of its decision."""
+        return rules_of(self.run, [verdict.gate for verdict in self.decision.gates])
 
     def unit(self, metric: str) -> str:
         """The unit of a metric's values."""
@@ -349,51 +359,57 @@ class ReportedRun:
         # A table says that the agent failed and not how.
         if not self.run.n_failed or self._is_table:
             return []
+        from agentunit.reports.failure_groups import failure_groups
+
         failed: Iterable[StoredRecord | ReportedCase] = (case for case in self._cases() if case.failed)
         if self.store is not None:
             failed = self.store.records(self.run.header.id, failed=True)
-        reference = self.path or self.run.header.id
-        return failure_groups(((case.case_id, case.record) for case in failed), reference, self.mask.data)
+        planned = ((case.case_id, case.record) for case in failed if not is_again(case.repeat))
+        return failure_groups(planned, self.reference, self.mask.data)
 
     @cached_property
     def causes(self) -> list[FailureGroup]:
         """Why cases that the agent did answer scored low, the most frequent cause first.
 
-        All cases of a run of at most 2,000 records; of a longer one those behind the decision and the worst.
+        Every record with a low score counts. Where there are too many to be read, they are grouped by metric alone, as
+        the names of the groups say.
         """
+        from agentunit.reports.case_causes import cause_of, low_by_metric, low_metrics, low_places, slices_of
+        from agentunit.reports.failure_groups import cause_groups
+
         if self._is_table:
             return []
+        low = low_places(self.run, self.infos, _MOST_LOW_READ)
+        if low is None:
+            return low_by_metric(self.run, self.infos, self.reference)
         is_short = self.run.n_records <= _MOST_READ
-        named = dict.fromkeys((*self.decision.failing_cases, *self.worst_cases()))
-        cases = self._cases() if is_short else (case for each in list(named)[:_MOST_NAMED] for case in self._case(each))
-        counts: Counter[str] = Counter()
-        found: list[Cause] = []
-        n_repeats: Counter[str] = Counter()
-        n_seen = 0
-        for case in cases:
-            n_seen += 1
-            n_repeats[case.case_id] += 1
-            counts.update(slices_of(case.record.case.metadata))
-            if not case.failed and (low := low_metrics(case.scores, self.infos)):
-                found.append(cause_of(case, low))
-        found = [each if n_repeats[each.case_id] > 1 else structs.replace(each, repeat=None) for each in found]
-        reference = self.path or self.run.header.id
+        slice_counts: Counter[str] = Counter()
+        causes: list[Cause] = []
+        for case in self._cases() if is_short else self._cases_at(low):
+            if is_again(case.repeat):
+                continue
+            slice_counts.update(slices_of(case.record.case.metadata))
+            if not case.failed and case.place in low:
+                causes.append(cause_of(case, low_metrics(case.scores, self.infos)))
+        if self.run.n_repeats == 1:
+            causes = [structs.replace(each, repeat=None) for each in causes]
         # What is frequent elsewhere is not known of a long run, so that its groups have no slice.
-        n_records = n_seen if is_short else 0
-        return cause_groups(found, reference, self.mask.data, slice_counts=counts, n_records=n_records)
+        n_records = self.run.n_records if is_short else 0
+        return cause_groups(causes, self.reference, self.mask.data, slice_counts=slice_counts, n_records=n_records)
 
     def recorded_cases(self) -> Iterator[ReportedCase]:
-        """Every finished case in dataset order, streamed and not masked: for what is kept, or masked afterwards."""
+        """Every finished case in dataset order with its tries again, streamed and not masked: for what is kept, or
+        masked afterwards."""
         return self._cases()
 
     def cases(self) -> Iterator[ReportedCase]:
-        """Every finished case in dataset order, streamed."""
-        return map(self._reported, self._cases())
+        """Every finished case in dataset order with its tries again, streamed."""
+        return self.mask.cases(map(self._labeled, self._cases()))
 
-    def _reported(self, case: ReportedCase) -> ReportedCase:
-        labels = self._labels.get((case.position, case.repeat), ())
+    def _labeled(self, case: ReportedCase) -> ReportedCase:
+        labels = self._labels.get(case.place, ())
         shown = [structs.replace(label, note=self.mask.text(label.note) if label.note else "") for label in labels]
-        return self.mask.case(structs.replace(case, labels=shown) if shown else case)
+        return structs.replace(case, labels=shown) if shown else case
 
     @cached_property
     def _labels(self) -> Mapping[Place, list[StoredLabel]]:
@@ -403,21 +419,47 @@ class ReportedRun:
         if self.store is not None:
             run_id = self.run.header.id
             yield from _joined(self.store.records(run_id), self.store.scores(run_id))
+        elif self.run.read_rows is not None and self._is_table:
+            yield from _from_rows(self.run.read_rows())
         elif self.path is not None:
-            yield from _from_table(self.path) if self._is_table else _from_file(self.path)
+            yield from _from_file(self.path)
+
+    def _cases_at(self, places: Set[Place]) -> Iterator[ReportedCase]:
+        """The finished cases of some places, in dataset order, without reading the others where that is possible."""
+        if self.store is None:
+            yield from (case for case in self._cases() if case.place in places)
+            return
+        run_id, ordered = self.run.header.id, sorted(places)
+        for start in range(0, len(ordered), _PLACES_AT_ONCE):
+            some = ordered[start : start + _PLACES_AT_ONCE]
+            records = (
+                StoredRecord(*written[1:4], bool(written[4]), written[5], self.store.record_of(written))
+                for written in self.store.lines(run_id, some)
+            )
+            yield from _joined(records, self.store.scores(run_id, places=set(some)))
 
     def case(self, case_id: str) -> list[ReportedCase]:
         """All repeats of one case."""
-        return list(map(self._reported, self._case(case_id)))
+        return self.cases_of([case_id]).get(case_id, [])
 
-    def _case(self, case_id: str) -> Iterator[ReportedCase]:
+    def cases_of(self, case_ids: Sequence[str]) -> dict[str, list[ReportedCase]]:
+        """All repeats of some cases by their ids; a file is read once for all of them."""
+        cases: dict[str, list[ReportedCase]] = {}
+        for case in self.mask.cases(map(self._labeled, self._some(case_ids))):
+            cases.setdefault(case.case_id, []).append(case)
+        return cases
+
+    def _some(self, case_ids: Sequence[str]) -> Iterator[ReportedCase]:
         if self.store is not None:
             run_id = self.run.header.id
-            yield from _joined(self.store.case(run_id, case_id), self.store.scores(run_id, case_id=case_id))
-        elif self.path is not None and self._is_table:
-            yield from _from_table(self.path, case_id)
+            # Half a character, as a command line may hold, is in no store.
+            stored = [each for each in case_ids if each.encode("utf-8", "ignore").decode() == each]
+            for case_id in stored:
+                yield from _joined(self.store.case(run_id, case_id), self.store.scores(run_id, case_id=case_id))
+        elif self.run.read_rows is not None and self._is_table:
+            yield from _from_rows(self.run.read_rows(case_ids=case_ids))
         else:
-            yield from (case for case in self._cases() if case.case_id == case_id)
+            yield from (case for case in self._cases() if case.case_id in case_ids)
 
     def case_ids(self) -> list[str]:
         """The ids of the finished cases, in dataset order."""
@@ -430,9 +472,9 @@ class ReportedRun:
         return self.run.read_records is None
 
 
-def open_run(reference: str, store: RunStore, *, show_personal_data: bool = False, labels: bool = True) -> ReportedRun:
-    """A run of a store, by any of its names."""
-    run = run_from_store(store, reference, labels=labels)
+def open_run(reference: str, store: RunStore, *, show_personal_data: bool = False, held: bool = True) -> ReportedRun:
+    """A run of a store, by any of its names; not ``held`` for whoever looks at single cases."""
+    run = run_from_store(store, reference, held=held)
     return ReportedRun(run, store=store, show_personal_data=show_personal_data)
 
 
@@ -464,15 +506,19 @@ def how_to_resume(header: RunHeader, store_path: str = DEFAULT_PATH) -> str | No
     return printable_line(resume_command(header.id, suite_path.removeprefix(below), store_path))
 
 
-def _joined(records: Iterable[StoredRecord], scores: Iterable[StoredScore]) -> Iterator[ReportedCase]:
-    for stored, found in scored_records(records, scores):
-        yield ReportedCase(
-            stored.position, stored.repeat, stored.case_id, stored.failed, stored.elapsed_s, stored.record, found
-        )
+def _joined(
+    records: Iterable[StoredRecord], scores: Iterable[tuple[Place, dict[str, Score]]]
+) -> Iterator[ReportedCase]:
+    return starmap(_reported_case, scored_records(records, scores))
 
 
-def _from_table(path: str, case_id: str | None = None) -> Iterator[ReportedCase]:
-    for rows in rows_by_place(ScoreTable(path).rows(case_id=case_id)):
+def _reported_case(stored: StoredRecord, scores: dict[str, Score]) -> ReportedCase:
+    facts = (stored.position, stored.repeat, stored.case_id, stored.failed, stored.elapsed_s)
+    return ReportedCase(*facts, stored.record, scores)
+
+
+def _from_rows(table: Iterable[TableRow]) -> Iterator[ReportedCase]:
+    for rows in rows_by_place(table):
         first = rows[0]
         yield ReportedCase(
             first.position,
@@ -488,10 +534,7 @@ def _from_table(path: str, case_id: str | None = None) -> Iterator[ReportedCase]
 
 
 def _from_file(path: str) -> Iterator[ReportedCase]:
-    _, cases = read_portable(path)
-    for case in cases:
-        try:
-            record = decode_record(bytes(case.record))
-        except RecordError as error:
-            raise StoreError(f"{path}: case {case.case_id!r}: {error}") from None
-        yield ReportedCase(case.position, case.repeat, case.case_id, case.failed, case.elapsed_s, record, case.scores)
+    from agentunit.store.portable import read_portable, stored_in
+
+    for case in read_portable(path)[1]:
+        yield _reported_case(stored_in(path, case), case.scores)

@@ -5,18 +5,98 @@ A package adds one through the entry-point group ``agentunit.reporters``: an obj
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 import sys
+import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import IO, Any, NamedTuple, Protocol, cast
 
+from agentunit.core.score_block import reason_in
 from agentunit.plugins import Plugin, PluginTable, require
-from agentunit.reports.figures import counted, counted_cases
+from agentunit.reports.figures import counted
+from agentunit.reports.printable import disarmed
 from agentunit.reports.reported_run import ReportedRun
 from agentunit.traces.native import spoken_os_error
-from agentunit.traces.remote import RemoteOutput, is_remote
+from agentunit.urls import is_remote, open_output
+
+# A run as a table for people, in CSV: one row a case, repeat and metric.
+
+COLUMNS = (
+    "case_id",
+    "repeat",
+    "metric",
+    "value",
+    "status",
+    "backend",
+    "version",
+    "elapsed_s",
+    "reason",
+    "agent_failed",
+    "agent_elapsed_s",
+    "why",
+)
+"""``repeat`` counts from 1; ``elapsed_s`` is the metric's time, ``agent_elapsed_s`` the agent's.
+
+``why`` is the proof of a value.
+"""
+
+# A spreadsheet takes a cell that begins like this for a formula, and runs it.
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
+
+
+def score_rows(reported: ReportedRun) -> Iterator[tuple[Any, ...]]:
+    """The rows of the table, as the ``COLUMNS`` name them."""
+    for case in reported.cases():
+        for metric, score in case.scores.items():
+            yield (
+                case.case_id,
+                case.repeat + 1,
+                metric,
+                score.result.value,
+                score.status,
+                score.backend,
+                score.version,
+                score.elapsed,
+                reason_in(score.value, score.result.detail),
+                case.failed,
+                case.elapsed_s,
+                score.why,
+            )
+
+
+def write_csv(reported: ReportedRun, path: str | os.PathLike[str]) -> int:
+    """Write the table as CSV in UTF-8; returns the number of rows."""
+    n_rows = 0
+    with whole_file(path) as stream:
+        text = io.TextIOWrapper(stream, encoding="utf-8", errors="replace", newline="", write_through=True)
+        # With the line end of the standard, a lone carriage return inside a text is quoted too.
+        writer = csv.writer(text, lineterminator="\r\n")
+        try:
+            writer.writerow(COLUMNS)
+            for row in score_rows(reported):
+                writer.writerow([_cell(value) for value in row])
+                n_rows += 1
+        finally:
+            # The stream belongs to whoever opened it.
+            text.detach()
+    return n_rows
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        # Not even readers of CSV agree on what a zero byte means.
+        text = disarmed(value.replace("\x00", "\ufffd"))
+        # Some spreadsheets take full-width signs for the plain ones.
+        start = unicodedata.normalize("NFKC", text.lstrip(" \u00a0\u3000")[:1])
+        return f"'{text}" if start.startswith(_FORMULA_STARTS) else text
+    return value
+
 
 STDOUT = "-"
 
@@ -37,7 +117,7 @@ def _opened(path: str) -> Iterator[IO[bytes]]:
 @contextmanager
 def _sent(url: str) -> Iterator[IO[bytes]]:
     try:
-        with RemoteOutput(url) as stream:
+        with open_output(url) as stream:
             yield cast(IO[bytes], stream)
     except OSError as error:
         raise ReportError(f"cannot write {url}: {spoken_os_error(error)}") from None
@@ -127,8 +207,8 @@ _OWN_REPORTERS = {
     "junit": "agentunit.reports.reporters:JUNIT",
     "markdown": "agentunit.reports.reporters:MARKDOWN",
     "csv": "agentunit.reports.reporters:CSV",
-    "parquet": "agentunit.reports.reporters:PARQUET",
-    "html": "agentunit.viewer.html_file:HTML",
+    "parquet": "agentunit.addons.scale.table_output:PARQUET",
+    "html": "agentunit.addons.viewer.html_file:HTML",
     "otel": "agentunit.reports.reporters:OTEL",
 }
 
@@ -194,7 +274,7 @@ def _adopted(made: Any, plugin: Plugin) -> Reporter:
 
 
 def _write_junit(reported: ReportedRun, target: str) -> str:
-    from agentunit.reports.junit import write_junit
+    from agentunit.reports._junit import write_junit
 
     return _counted(reported, write_junit(reported, target))
 
@@ -209,15 +289,8 @@ def _write_markdown(reported: ReportedRun, target: str) -> str:
 
 
 def _write_csv(reported: ReportedRun, target: str) -> str:
-    from agentunit.reports.table_files import write_csv
 
     return counted(write_csv(reported, target), "row")
-
-
-def _write_parquet(reported: ReportedRun, target: str) -> str:
-    from agentunit.reports.table_files import write_parquet
-
-    return counted(write_parquet(reported, target), "row")
 
 
 def _send_events(reported: ReportedRun, target: str) -> str:
@@ -226,16 +299,12 @@ def _send_events(reported: ReportedRun, target: str) -> str:
     return counted(send_scores(reported, target), "event")
 
 
-def _counted(reported: ReportedRun, n_records: int) -> str:
-    if reported.others:
-        return f"{counted(len(reported.runs), 'run')}, {counted(n_records, 'record')}"
-    return counted_cases(reported.run.n_cases, reported.run.n_repeats, n_records)
+def _counted(reported: ReportedRun, n_cases: int) -> str:
+    of_runs = f"{counted(len(reported.runs), 'run')}, " if reported.others else ""
+    return f"{of_runs}{counted(n_cases, 'case')}"
 
 
 JUNIT = RunReporter("JUnit XML for CI: one test per case and one per gate", (".xml",), _write_junit, several=True)
 MARKDOWN = RunReporter("Markdown for a pull request", (".md", ".markdown"), _write_markdown, several=True)
 CSV = RunReporter("a table: one row per case, repeat and metric", (".csv",), _write_csv)
-PARQUET = RunReporter(
-    "the score table, which gate, compare and show read again (extra parquet)", (".parquet",), _write_parquet
-)
 OTEL = RunReporter("every score as an OpenTelemetry event, sent to an address (extra otel)", (), _send_events)

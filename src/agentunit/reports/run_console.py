@@ -2,36 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
-from rich.console import Console
-from rich.padding import Padding
-from rich.table import Table
-from rich.text import Text
-
-from agentunit.core.results import MetricSummary, RunSummary
 from agentunit.metrics.base import MetricInfo
 from agentunit.reports.case_view import CaseView, view_case, worst_repeat
-from agentunit.reports.console import plain_table, print_causes, print_line, print_run
-from agentunit.reports.decision_console import print_decision, print_gates
-from agentunit.reports.failure_groups import describe_groups
+from agentunit.reports.console import plain_table, print_line, print_run
+from agentunit.reports.decision_console import VERDICT_STYLE, print_decision, print_findings, print_gates
+from agentunit.reports.failure_groups import describe_groups, print_causes
 from agentunit.reports.figures import describe_failed, quantity
 from agentunit.reports.printable import printable_line
 from agentunit.reports.reported_run import ReportedRun
-from agentunit.reports.run_facts import origin_facts
+from agentunit.reports.run_facts import describe_beside, origin_facts
 from agentunit.reports.slice_table import print_slices
+from agentunit.reports.terminal import Column, Terminal, Text, TextTable
 from agentunit.store.runs import RunHeader
 
 _WORST_SHOWN = 5
-_HEADLINES = 3
-_WIDE, _NARROW = 90, 76
-_NAME_WIDTH, _SHORT_NAME_WIDTH = 14, 6
+# The widths in which names and metrics may be broken into lines, and what a narrow window leaves out first.
+_BROKEN_WIDTHS = {"name": 10, "metrics": 20}
+_LEFT_OUT = ("metrics", "failed", "when", "done")
 
 
 def print_stored_run(
     reported: ReportedRun,
-    console: Console,
+    console: Terminal,
     *,
     next_steps: Sequence[str] = (),
     all_rows: bool = True,
@@ -54,63 +49,70 @@ def print_stored_run(
     for table in reported.slices:
         print_slices(table, reported.infos, console, all_rows=all_rows)
     print_gates(reported.decision, console)
+    print_findings(reported.decision, console, all_rows=all_rows)
     if run.n_failed:
-        console.print(f"\n[bold red]The agent failed[/bold red] {describe_failed(run)}", highlight=False)
+        console.print(Text().append("\nThe agent failed", style="bold red").append(f" {describe_failed(run)}"))
         for line in describe_groups(reported.failures):
             print_line(f"  {line}", console)
     print_causes(reported.causes, console)
     worst = _worst_views(reported)
     if worst:
-        console.print("\n[bold]Worst cases[/bold]")
-        console.print(_case_table(worst, reported))
-    print_decision(reported.decision, console, *map(printable_line, next_steps or ("agentunit runs",)))
+        console.print("\nWorst cases", style="bold")
+        console.print(_case_table(worst, reported), indent=2)
+    beside = [describe_beside(*each, _local_time(each[0].made_at)) for each in reported.beside]
+    print_decision(reported.decision, console, *map(printable_line, next_steps or ("agentunit runs",)), beside=beside)
 
 
 def print_runs(
-    runs: Sequence[tuple[RunHeader, list[MetricSummary]]], infos: dict[str, MetricInfo], console: Console
+    runs: Sequence[tuple[RunHeader, Mapping[str, float]]],
+    verdicts: Mapping[str, str | None],
+    infos: dict[str, MetricInfo],
+    console: Terminal,
 ) -> None:
-    """Print a listing of runs, one per line."""
-    # In a narrow window the names of the runs come before their scores; the id says when a run began.
-    is_wide, is_narrow = console.width >= _WIDE, console.width < _NARROW
-    fixed = ("run", "done", "status") if is_narrow else ("run", "when", "done", "failed", "status")
-    columns = ("run", "name", *fixed[1:], *(("metrics",) if is_wide else ()))
+    """Print a listing of runs with means of theirs, one per line. ``verdicts`` are of their own decisions, by id."""
+    rows = [_listed(header, means, verdicts.get(header.id), infos) for header, means in runs]
+    widths = {column: max(len(column), *(cell.cell_len for cell in cells)) for column, cells in _columns(rows)}
+    columns = list(widths)
+    for column in _LEFT_OUT:
+        # The id says when a run began.
+        if sum(min(widths[each], _BROKEN_WIDTHS.get(each, widths[each])) + 2 for each in columns) <= console.width:
+            break
+        columns.remove(column)
+    fixed = [column for column in columns if column not in _BROKEN_WIDTHS]
     table = plain_table(*columns, right=("done", "failed"), fixed=fixed)
-    for header, headlines in runs:
-        name = Text(printable_line(header.name, 40))
-        for key, value in header.tags.items():
-            name.append(f" {printable_line(f'{key}={value}', 40)}", style="dim")
-        cells = {
-            "run": Text(printable_line(header.id)),
-            "name": name,
-            "when": Text(_local_time(header.created_at)[0 if is_wide else 5 :]),
-            "done": Text(_done(header)),
-            "failed": Text(str(header.n_failed), style="red" if header.n_failed else "dim"),
-            "status": Text(header.status, style="" if header.status == "finished" else "yellow"),
-            "metrics": Text(printable_line(_describe_headlines(headlines, infos))),
-        }
-        table.add_row(*(cells[column] for column in columns))
-    table.columns[1].min_width = _NAME_WIDTH if is_wide else _SHORT_NAME_WIDTH
+    for row in rows:
+        table.add_row(*(row[column] for column in columns))
+    table.columns[1].min_width = min(widths["name"], _BROKEN_WIDTHS["name"])
     console.print(table)
 
 
-def headline_rows(summary: RunSummary, infos: dict[str, MetricInfo]) -> list[MetricSummary]:
-    """The few metrics that say most about a run: scores one may decide on first, then what it cost."""
-
-    def rank(row: MetricSummary) -> int:
-        scores = infos[row.metric].unit == "score"
-        return (0 if scores else 1) if row.status == "ok" else 2
-
-    # A metric is shown by the scores that decide, however many informational ones are beside them.
-    scored = sorted((row for row in summary.metrics if row.mean is not None), key=lambda row: row.status != "ok")
-    first_of_metric = list({row.metric: row for row in reversed(scored)}.values())[::-1]
-    return sorted(first_of_metric, key=rank)[:_HEADLINES]
+def _columns(rows: Sequence[Mapping[str, Text]]) -> Iterable[tuple[str, list[Text]]]:
+    for column in rows[0]:
+        yield column, [row[column] for row in rows]
 
 
-def _describe_headlines(rows: Iterable[MetricSummary], infos: dict[str, MetricInfo]) -> str:
+def _listed(
+    header: RunHeader, means: Mapping[str, float], verdict: str | None, infos: dict[str, MetricInfo]
+) -> dict[str, Text]:
+    """The cells of a run in a listing, by their headings."""
+    name = Text(printable_line(header.name, 40))
+    for key, value in header.tags.items():
+        name.append(f" {printable_line(f'{key}={value}', 40)}", style="dim")
+    return {
+        "run": Text(printable_line(header.id)),
+        "name": name,
+        "when": Text(_local_time(header.created_at)[5:]),
+        "done": Text(_done(header)),
+        "failed": Text(str(header.n_failed), style="red" if header.n_failed else "dim"),
+        "status": Text(header.status, style="" if header.status == "finished" else "yellow"),
+        "verdict": Text((verdict or "–").upper(), style=VERDICT_STYLE.get(verdict, "bold red")),
+        "metrics": Text(printable_line(_describe_means(means, infos))),
+    }
+
+
+def _describe_means(means: Mapping[str, float], infos: dict[str, MetricInfo]) -> str:
     """The headline of a run in one line."""
-    return ", ".join(
-        f"{row.metric} {quantity(row.mean, infos[row.metric].unit)}" for row in rows if row.mean is not None
-    )
+    return ", ".join(f"{metric} {quantity(mean, infos[metric].unit)}" for metric, mean in means.items())
 
 
 def _local_time(moment_s: float) -> str:
@@ -125,17 +127,17 @@ def _done(header: RunHeader) -> str:
 
 def _worst_views(reported: ReportedRun) -> list[CaseView]:
     views = []
-    for case_id in list(reported.worst_cases())[:_WORST_SHOWN]:
-        repeats = [case for case in reported.case(case_id) if not case.failed]
+    worst = list(reported.worst_cases())[:_WORST_SHOWN]
+    cases = reported.cases_of(worst)
+    for case_id in worst:
+        repeats = [case for case in cases.get(case_id, ()) if not case.failed]
         if repeats:
             views.append(view_case(worst_repeat(repeats, reported.infos), brief=True))
     return views
 
 
-def _case_table(views: Sequence[CaseView], reported: ReportedRun) -> Padding:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
+def _case_table(views: Sequence[CaseView], reported: ReportedRun) -> TextTable:
+    table = TextTable(Column(no_wrap=True), Column())
     for view in views:
         lines = Text()
         if view.query:
@@ -144,7 +146,7 @@ def _case_table(views: Sequence[CaseView], reported: ReportedRun) -> Padding:
             lines.append(printable_line(view.answer or "(no answer)", 160) + "\n")
         lines.append(_low_scores(view, reported), style="dim")
         table.add_row(Text(printable_line(view.case_id), style="bold"), lines)
-    return Padding(table, (0, 0, 0, 2), expand=False)
+    return table
 
 
 def _low_scores(view: CaseView, reported: ReportedRun) -> str:

@@ -5,21 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from rich.console import Console
-from rich.text import Text
-
-from agentunit.engine.comparison import CaseStanding, Comparison, MetricComparison
-from agentunit.engine.decision import Decision
-from agentunit.reports.comparison_view import describe_scores
+from agentunit.engine.deciding.comparison import CaseStanding, Comparison, MetricComparison
+from agentunit.engine.deciding.decision import Decision
 from agentunit.reports.console import ROWS_SHOWN, plain_table, print_line, print_next
-from agentunit.reports.decision_console import VERDICT_STYLE, print_known_failures
+from agentunit.reports.decision_console import print_known_failures, print_sentence
 from agentunit.reports.figures import counted, counted_cases, describe_mean
-from agentunit.reports.panel_view import describe_pairwise
 from agentunit.reports.printable import printable_line
+from agentunit.reports.raters import describe_pairwise
+from agentunit.reports.run_facts import describe_scores
+from agentunit.reports.terminal import Terminal, Text
 
 NOT_THERE = "not in this run"
-_LOSSES = ("newly failing", "worse")
-_KIND_STYLE = {"newly failing": "bold red", "fails": "red", "worse": "yellow", "fixed": "green", "better": "green"}
+_LOSSES = ("broken", "newly flaky", "newly failing", "lost", "worse")
+_KIND_STYLE = {
+    **dict.fromkeys(("broken", "newly failing"), "bold red"),
+    **dict.fromkeys(("fails", "still failing"), "red"),
+    **dict.fromkeys(("newly flaky", "flaky", "lost", "worse"), "yellow"),
+    **dict.fromkeys(("fixed", "better"), "green"),
+}
 
 
 @dataclass(frozen=True)
@@ -101,7 +104,7 @@ def print_several(
     decisions: Sequence[Decision],
     labels: Sequence[str],
     baseline: str,
-    console: Console,
+    console: Terminal,
     *next_steps: str,
     all_rows: bool = False,
     as_verdicts: bool = True,
@@ -124,19 +127,19 @@ def print_several(
         for row in changed if all_rows else changed[:ROWS_SHOWN]:
             words = (Text(word, style=_KIND_STYLE.get(word, "")) for word in (row.baseline, *row.runs))
             cases.add_row(Text(printable_line(row.case_id, 40)), *words)
-        console.print("\n[bold]Cases that changed[/bold]")
+        console.print("\nCases that changed", style="bold")
         console.print(cases)
         if len(changed) > ROWS_SHOWN and not all_rows:
             left_out = counted(len(changed) - ROWS_SHOWN, "more case")
-            console.print(f"… and {left_out} (--all shows them)", style="dim", highlight=False)
+            console.print(f"… and {left_out} (--all shows them)", style="dim")
     print_known_failures(decisions, console)
     for run, decision in zip(runs, decisions, strict=True):
-        style = VERDICT_STYLE.get(decision.verdict, "bold red")
         said = decision.headline if as_verdicts else decision.said
-        print_line(f"\n{run}: {printable_line(said)}", console, style)
+        print_sentence(decision, f"{run}: {said}", console)
         if decision.comparison is not None and decision.comparison.note:
             print_line(printable_line(decision.comparison.note), console, "yellow")
         if decision.comparison is not None and decision.comparison.pairwise is not None:
             for line in describe_pairwise(decision.comparison.pairwise):
                 print_line(f"  {printable_line(line, 400)}", console)
-    print_next(next_steps, console)
+    ways_out = [decision.way_out for decision in decisions if decision.way_out]
+    print_next([*ways_out, *next_steps], console)

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from rich.console import Console
-from rich.text import Text
-
-from agentunit.engine.slices import FEWEST_CASES, NO_VALUE, SliceTable
+from agentunit.engine.scoring.slices import FEWEST_CASES, NO_VALUE, SliceTable
 from agentunit.metrics.base import MetricInfo
-from agentunit.reports.comparison_view import signed_interval
 from agentunit.reports.console import ROWS_SHOWN, plain_table, print_line
 from agentunit.reports.figures import INTERVAL_HEADING, counted, with_interval
 from agentunit.reports.printable import printable_line
+from agentunit.reports.run_facts import signed_interval
+from agentunit.reports.terminal import Terminal, Text
 
 SLICE_HEADINGS = ("metric", "slice", INTERVAL_HEADING, "scored", "from the rest")
 
@@ -71,7 +69,7 @@ def slices_note(table: SliceTable, n_shown: int | None = None) -> str:
 def print_slices(
     table: SliceTable,
     infos: Mapping[str, MetricInfo],
-    console: Console,
+    console: Terminal,
     *,
     all_rows: bool = False,
     run: str | None = None,
@@ -93,9 +91,9 @@ def print_slices(
     for row, cells in zip(table.rows, shown, strict=False):
         is_aside = row.too_small or row.status != "ok"
         texts = (Text(printable_line(cell, 40 if cell == cells.slice else 200)) for cell in cells)
-        printed.add_row(*texts, style="dim" if is_aside else None)
+        printed.add_row(*texts, style="dim" if is_aside else "")
     console.print(printed)
     if len(shown) < len(rows):
         left_out = counted(len(rows) - len(shown), "more row")
-        console.print(f"… and {left_out} (--all shows them)", style="dim", highlight=False)
+        console.print(f"… and {left_out} (--all shows them)", style="dim")
     print_line(slices_note(table, len(shown)), console, "dim")

@@ -6,9 +6,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from agentunit.core.interactions import AgentInteraction, ConflictEvent, HandoffEvent
-from agentunit.core.outcome import Outcome, outcome_text
-from agentunit.core.trace import TraceEvent, TraceLog, tool_status
+from agentunit.core.records import Outcome, outcome_text
+from agentunit.core.trace import AgentInteraction, ConflictEvent, HandoffEvent, TraceEvent, TraceLog, tool_status
 from agentunit.metrics.inputs import InputProblem
 from agentunit.metrics.usage import read_tokens
 from agentunit.reports.printable import printable_line

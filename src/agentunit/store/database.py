@@ -62,8 +62,8 @@ class Database(Protocol):
     def is_being_recorded(self, run_id: str) -> bool:
         """Whether a process holds a run; true where that cannot be known."""
 
-    def reopened(self) -> Database:
-        """The same database once more, to read."""
+    def reopened(self, *, read_only: bool = True) -> Database:
+        """The same database once more, with a connection of its own."""
 
     def close(self) -> None:
         """Let go of it."""

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from agentunit.core.codec import decode_record
+import msgspec
+
 from agentunit.core.records import Record
+from agentunit.core.results import encode_json
+from agentunit.core.score_block import Place
+from agentunit.doors import part
 from agentunit.store.database import Database
-from agentunit.store.followed import erase_cases, erase_older
 from agentunit.store.labels import subject_of
-from agentunit.store.packing import unpacked
-from agentunit.store.schema import StoreError
-from agentunit.store.score_blocks import Place
-from agentunit.store.score_table import ScoreTable
+from agentunit.store.run_store import RunStore
+from agentunit.store.runs import HISTORY
+from agentunit.store.schema import DAMAGE, StoreError, raise_damaged
+from agentunit.store.score_blocks import unpacked
 
 Kind = Literal["user", "session", "case", "older"]
 KINDS: tuple[Kind, ...] = ("user", "session", "case", "older")
@@ -100,64 +103,86 @@ def whom(text: str) -> Whom:
     return asked
 
 
-class ErasureTable(ScoreTable):
-    """What a store does to forget (``protocol.RunStore``)."""
+def erase_from(store: RunStore, which: Whom) -> Erasure:
+    """Erase records with their scores and labels, so that nothing of them is left in the files; and log it."""
+    database = store.database
+    which = which._replace(masked_as=store.masking.pseudonyms_of(which.value))
+    with database.transaction():
+        erased = _erase_runs(database, which.seconds) if which.kind == "older" else _erase_records(store, which)
+        database.change(_CREATE)
+        database.change(f"INSERT INTO {_TABLE} VALUES (?, ?, ?, ?, ?)", erased)
+    database.compact()
+    return erased
 
-    database: Database
 
-    def erase(self, which: Whom) -> Erasure:
-        """Erase records with their scores and labels, so that nothing of them is left in the files; and log it."""
-        with self.database.transaction():
-            erased = self._erase_runs(which.seconds) if which.kind == "older" else self._erase_records(which)
-            self.database.change(_CREATE)
-            self.database.change(f"INSERT INTO {_TABLE} VALUES (?, ?, ?, ?, ?)", erased)
-        self.database.compact()
-        return erased
+def erasures_of(store: RunStore) -> list[Erasure]:
+    """What was erased so far, the last first; nobody is named."""
+    if not store.database.has_table(_TABLE):
+        return []
+    columns = ", ".join(Erasure._fields)
+    return [Erasure(*row) for row in store.database.execute(f"SELECT {columns} FROM {_TABLE} ORDER BY erased_at DESC")]
 
-    def erasures(self) -> list[Erasure]:
-        """What was erased so far, the last first."""
-        if not self.database.has_table(_TABLE):
-            return []
-        columns = ", ".join(Erasure._fields)
-        return [
-            Erasure(*row) for row in self.database.execute(f"SELECT {columns} FROM {_TABLE} ORDER BY erased_at DESC")
-        ]
 
-    def _erase_records(self, which: Whom) -> Erasure:
-        found: dict[str, set[Place]] = {}
-        subjects: set[str] = set()
-        case_ids = {which.value, *which.masked_as} if which.kind == "case" else set()
-        query, values = "SELECT run_id, position, repeat, record FROM records", ()
-        with self.database.reading() as reader:
-            for run_id, position, repeat, line in reader.stream(query, values):
-                record = decode_record(unpacked(line))
-                if which.is_in(record):
-                    found.setdefault(run_id, set()).add((position, repeat))
-                    subjects.add(subject_of(record))
-                    case_ids.add(record.case.id)
-        erase_cases(self.database, case_ids)
-        for run_id, places in found.items():
-            self._remove_scores(run_id, places)
-            self.database.change_many(
-                "DELETE FROM records WHERE run_id = ? AND position = ? AND repeat = ?",
-                [(run_id, *place) for place in sorted(places)],
-            )
-        n_labels = self._erase_labels("subject", sorted(subjects))
-        if which.kind == "case":
-            n_labels += self._erase_labels("case_id", [which.value, *which.masked_as])
-        return Erasure(time.time(), which.kind, sum(map(len, found.values())), len(found), n_labels)
+def _erase_records(store: RunStore, which: Whom) -> Erasure:
+    found: dict[str, set[Place]] = {}
+    subjects: set[str] = set()
+    case_ids = {which.value, *which.masked_as} if which.kind == "case" else set()
+    database = store.database
+    query = "SELECT run_id, position, repeat, case_id, failed, elapsed_s, record FROM records"
+    with database.reading() as reader:
+        for row in reader.stream(query):
+            run_id, position, repeat = row[:3]
+            record = store.record_of(row)
+            if which.is_in(record):
+                found.setdefault(run_id, set()).add((position, repeat))
+                subjects.add(subject_of(record))
+                case_ids.add(record.case.id)
+    part("erase_followed_cases")(database, case_ids)
+    for run_id, places in found.items():
+        store.delete_records(run_id, places)
+    _erase_decisions(database, found, case_ids)
+    n_labels = _erase_labels(database, "subject", sorted(subjects))
+    if which.kind == "case":
+        n_labels += _erase_labels(database, "case_id", [which.value, *which.masked_as])
+    return Erasure(time.time(), which.kind, sum(map(len, found.values())), len(found), n_labels)
 
-    def _erase_runs(self, older_than_s: float) -> Erasure:
-        before = time.time() - older_than_s
-        erase_older(self.database, before)
-        doomed = [run_id for (run_id,) in self.database.execute("SELECT id FROM runs WHERE created_at < ?", (before,))]
-        n_records = 0
-        for run_id in doomed:
-            ((n_here,),) = self.database.execute("SELECT count(*) FROM records WHERE run_id = ?", (run_id,))
-            n_records += int(n_here)
-            self.database.change("DELETE FROM runs WHERE id = ?", (run_id,))
-        n_labels = self.database.change("DELETE FROM labels WHERE made_at < ?", (before,))
-        return Erasure(time.time(), "older", n_records, len(doomed), n_labels)
 
-    def _erase_labels(self, column: str, values: Sequence[str]) -> int:
-        return sum(self.database.change(f"DELETE FROM labels WHERE {column} = ?", (value,)) for value in values)
+def _erase_decisions(database: Database, run_ids: Collection[str], case_ids: Iterable[str]) -> None:
+    """Erase the decisions about these runs, which quote answers, and those that name these cases.
+
+    What the runs were told of earlier tries of their cases goes with them.
+    """
+    quoted = [encode_json(case_id) for case_id in sorted(case_ids)]
+    for run_id, number, decision in database.execute("SELECT run_id, number, decision FROM decisions"):
+        try:
+            is_named = run_id in run_ids or any(name in unpacked(decision) for name in quoted)
+        except DAMAGE as error:
+            raise_damaged(database.address, f"a decision of run {run_id}", error, run_id)
+        if is_named:
+            database.change("DELETE FROM decisions WHERE run_id = ? AND number = ?", (run_id, number))
+    for run_id in run_ids:
+        ((written,),) = database.execute("SELECT settings FROM runs WHERE id = ?", (run_id,))
+        try:
+            settings = msgspec.json.decode(written, type=dict[str, Any])
+        except DAMAGE as error:
+            raise_damaged(database.address, f"what describes run {run_id}", error, run_id)
+        if settings.pop(HISTORY, None) is not None:
+            changed = encode_json(settings).decode()
+            database.change("UPDATE runs SET settings = ? WHERE id = ?", (changed, run_id))
+
+
+def _erase_runs(database: Database, older_than_s: float) -> Erasure:
+    before = time.time() - older_than_s
+    part("erase_followed_before")(database, before)
+    doomed = [run_id for (run_id,) in database.execute("SELECT id FROM runs WHERE created_at < ?", (before,))]
+    n_records = 0
+    for run_id in doomed:
+        ((n_here,),) = database.execute("SELECT count(*) FROM records WHERE run_id = ?", (run_id,))
+        n_records += int(n_here)
+        database.change("DELETE FROM runs WHERE id = ?", (run_id,))
+    n_labels = database.change("DELETE FROM labels WHERE made_at < ?", (before,))
+    return Erasure(time.time(), "older", n_records, len(doomed), n_labels)
+
+
+def _erase_labels(database: Database, column: str, values: Sequence[str]) -> int:
+    return sum(database.change(f"DELETE FROM labels WHERE {column} = ?", (value,)) for value in values)

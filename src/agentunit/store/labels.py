@@ -17,14 +17,15 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct, field
 
-from agentunit.core.outcome import outcome_text
-from agentunit.core.records import Record
+from agentunit.core.records import Record, outcome_text
 from agentunit.core.results import encode_json
+from agentunit.store.runs import is_again
 
 if TYPE_CHECKING:
-    from agentunit.store.protocol import RunStore
+    from agentunit.store.run_store import RunStore
 
-Place = tuple[int, int]
+from agentunit.core.score_block import Place
+
 """Position and repeat of a record in its run."""
 
 
@@ -84,6 +85,8 @@ def labels_of_run(store: RunStore, run_id: str, metric: str | None = None) -> li
     found = []
     for case_id, labels in by_case.items():
         for stored in store.case(run_id, case_id):
+            if is_again(stored.repeat):
+                continue
             subject = subject_of(stored.record)
             found += [
                 msgspec.structs.replace(label, position=stored.position, repeat=stored.repeat)
@@ -104,7 +107,7 @@ def frames_of_run(store: RunStore, run_id: str, labels: Sequence[StoredLabel]) -
     metrics = {label.metric for label in labels if label.run_id not in ("", run_id)}
     if not metrics:
         return {}
-    subjects = {(stored.position, stored.repeat): subject_of(stored.record) for stored in store.records(run_id)}
+    subjects = _subjects(store, run_id)
     known = {run.id for run in store.runs()}
     answers: dict[str, set[str]] = {run_id: set(subjects.values())}
     found = {}
@@ -114,13 +117,18 @@ def frames_of_run(store: RunStore, run_id: str, labels: Sequence[StoredLabel]) -
             if label.metric == metric and label.run_id:
                 given.setdefault(label.run_id, set()).add(label.subject)
         for each in given.keys() & known - answers.keys():
-            answers[each] = {subject_of(stored.record) for stored in store.records(each)}
+            answers[each] = set(_subjects(store, each).values())
         had = {each: answers.get(each, judged) for each, judged in given.items()}
         order = _by_first_label(store, metric, had)
         first = {place: next(each for each in order if subject in had[each]) for place, subject in subjects.items()}
         counted = sampled_labels([label for label in labels if label.metric == metric], first, run_id)
         found[metric] = _groups(subjects, first, order, had, counted, run_id)
     return found
+
+
+def _subjects(store: RunStore, run_id: str) -> dict[Place, str]:
+    """What labels would be about, by record. Tries again are never drawn for labels."""
+    return {stored.place: subject_of(stored.record) for stored in store.records(run_id) if not is_again(stored.repeat)}
 
 
 def sampled_labels(labels: Sequence[StoredLabel], first: Mapping[Place, str], run_id: str) -> list[StoredLabel]:

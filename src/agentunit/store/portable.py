@@ -1,7 +1,7 @@
 """A run as one file that can be carried elsewhere: a baseline kept by CI, a run sent to a colleague.
 
-The first line describes the run, every other line is one finished case with its scores. Plain, or gzip when the name
-ends in ``.gz``.
+The first line describes the run and holds what was decided about it, every other line is one finished case with its
+scores. Plain, or gzip when the name ends in ``.gz``.
 """
 
 from __future__ import annotations
@@ -9,36 +9,126 @@ from __future__ import annotations
 import gzip
 import os
 import re
-from collections.abc import Iterator
-from typing import IO
+from collections.abc import Iterator, Mapping, Sequence
+from math import isfinite
+from typing import IO, Any
 
 import msgspec
 from msgspec import Struct
 
 from agentunit.core.codec import RecordError, decode_record, encode_record
-from agentunit.core.results import Score, encode_json
-from agentunit.store.foreign import check_foreign
+from agentunit.core.results import Score, decode_json, encode_json
+from agentunit.core.score_block import Place
+from agentunit.formulas.statistics import LARGEST_MAGNITUDE
 from agentunit.store.labels import StoredLabel, frames_of_run, labels_of_run, places_of, subject_of
-from agentunit.store.protocol import RunStore
-from agentunit.store.runs import RunHeader
+from agentunit.store.run_store import RunStore
+from agentunit.store.runs import HISTORY, RunHeader, StoredDecision, StoredRecord, scored_records
 from agentunit.store.schema import StoreError
-from agentunit.store.score_blocks import WrittenScore, written_scores
+from agentunit.store.score_blocks import ScoreBuffer
 from agentunit.traces.compressed import BROKEN_STREAM, ZstandardMissing, decompressed
 from agentunit.traces.native import spoken_os_error
-from agentunit.traces.remote import open_binary
+from agentunit.urls import open_binary
+
+# What a file says about its run, checked: anybody may have written it, and it is read wherever a run is.
+
+# The last second that a calendar of four-digit years knows.
+_LAST_MOMENT_S = 253402300799
+_MOST_DECISIONS = 100
+_LONGEST_MAKER = 40
+_LONGEST_HEADLINE = 2000
+# What a run of a hundred thousand cases may need.
+_LARGEST_JSON_BYTES = 1 << 25
+
+
+class _KnownSettings(Struct):
+    """The settings that are read as what they are; of the others, each reader leaves out what is none."""
+
+    metrics: list[str] | None = None
+    metric_infos: dict[str, dict[str, Any]] | None = None
+    gates: list[str] | None = None
+    dataset_fingerprint: str | None = None
+    users: list[str] | None = None
+    limit: int | None = None
+    repeats: int | None = None
+    seed: int | None = None
+    retries: int | None = None
+    concurrency: int | None = None
+    max_errors: int | None = None
+    timeout_s: float | None = None
+    min_coverage: float | None = None
+    isolation: str | None = None
+    agent_version: str | None = None
+    earlier_agent_versions: list[str] | None = None
+
+
+def check_foreign(header: RunHeader) -> None:
+    """Refuse what no run has with a ``ValueError``, and note that the run came from a file."""
+    for name in ("created_at", "finished_at"):
+        moment_s = getattr(header, name)
+        if moment_s is not None:
+            _check_moment(name, moment_s)
+    if header.n_done < 0 or header.n_failed < 0:
+        raise ValueError(f"a count must not be negative; received {min(header.n_done, header.n_failed)}")
+    msgspec.convert(header.settings, _KnownSettings)
+    # Whatever the file says about itself: nobody knows who wrote it.
+    header.settings = {**header.settings, "foreign": True}
+
+
+def check_decisions(decisions: Sequence[StoredDecision]) -> None:
+    """Refuse decisions that no run has with a ``ValueError``."""
+    if len(decisions) > _MOST_DECISIONS:
+        raise ValueError(f"a run has at most {_MOST_DECISIONS} decisions; received {len(decisions)}")
+    for decision in decisions:
+        _check_moment("made_at", decision.made_at)
+        for name, longest in (
+            ("made_by", _LONGEST_MAKER),
+            ("verdict", _LONGEST_MAKER),
+            ("headline", _LONGEST_HEADLINE),
+        ):
+            length = len(getattr(decision, name) or "")
+            if length > longest:
+                raise ValueError(f"{name} of a decision must have at most {longest} characters; received {length}")
+        _check_object("a decision", bytes(decision.decision))
+
+
+def check_history(history: bytes) -> None:
+    """Refuse JSON that is not the history of a run with a ``ValueError``; empty: there is none."""
+    if history:
+        _check_object("history", history)
+
+
+def _check_object(name: str, text: bytes) -> None:
+    if len(text) > _LARGEST_JSON_BYTES:
+        raise ValueError(f"{name} must have at most {_LARGEST_JSON_BYTES >> 20} MiB; received {len(text):,} bytes")
+    try:
+        data = decode_json(text)
+    except RecursionError:
+        raise ValueError(f"{name} has too many levels") from None
+    if not isinstance(data, dict):
+        raise ValueError(f"{name} must be a JSON object; received {text[:40]!r}")
+
+
+def _check_moment(name: str, moment_s: float) -> None:
+    if not (isfinite(moment_s) and 0 <= moment_s <= _LAST_MOMENT_S):
+        raise ValueError(f"{name} must be seconds since 1970; received {moment_s!r}")
+
 
 PORTABLE_VERSION = 1
 _LOOKED_INTO = 1 << 12
 # Scores that are kept one case at a time make the store put together its blocks again and again.
-_SCORES_AT_ONCE = 4096
+_CASES_AT_ONCE = 512
 _RUN_ID = re.compile(r"(?!last(~|$))[A-Za-z0-9][A-Za-z0-9._-]{0,100}")
 
 
-class PortableHeader(Struct):
-    """The first line of the file."""
+class PortableHeader(Struct, omit_defaults=True):
+    """The first line of the file. ``decisions`` are those about the run, oldest first; ``history`` tells of earlier
+    tries of its checks, which a store keeps in the settings of an imported run.
+    """
 
     agentunit_run: int
     header: RunHeader
+    decisions: list[StoredDecision] = msgspec.field(default_factory=list)
+    history: msgspec.Raw = msgspec.Raw()
 
 
 class PortableCase(Struct, omit_defaults=True):
@@ -58,19 +148,29 @@ class PortableCase(Struct, omit_defaults=True):
     labels: list[StoredLabel] = msgspec.field(default_factory=list)
     frames: dict[str, str] = msgspec.field(default_factory=dict)
 
+    @property
+    def place(self) -> Place:
+        """Position and repeat."""
+        return self.position, self.repeat
+
 
 _header_decoder = msgspec.json.Decoder(PortableHeader)
 _case_decoder = msgspec.json.Decoder(PortableCase)
 
 
-def export_run(store: RunStore, run_id: str, path: str | os.PathLike[str]) -> int:
-    """Write a run to a file, whole or not at all; returns the number of cases."""
+def export_run(
+    store: RunStore, run_id: str, path: str | os.PathLike[str], *, history: Mapping[str, Any] | None = None
+) -> int:
+    """Write a run to a file, whole or not at all; returns the number of records.
+
+    ``history`` is what the file says about earlier tries of its checks (default: what the run was imported with).
+    """
     target = os.fspath(path)
     unfinished = f"{target}.{os.getpid()}.part"
     n_cases = 0
     try:
         with _open_for_writing(unfinished, compressed=target.endswith(".gz")) as stream:
-            stream.write(encode_json(PortableHeader(PORTABLE_VERSION, store.find_run(run_id))) + b"\n")
+            stream.write(encode_json(_header_of(store, run_id, history)) + b"\n")
             for case in _cases_of(store, run_id):
                 stream.write(encode_json(case) + b"\n")
                 n_cases += 1
@@ -82,9 +182,22 @@ def export_run(store: RunStore, run_id: str, path: str | os.PathLike[str]) -> in
     return n_cases
 
 
+def _header_of(store: RunStore, run_id: str, history: Mapping[str, Any] | None) -> PortableHeader:
+    header = store.find_run(run_id)
+    kept = header.settings.pop(HISTORY, None)
+    first = PortableHeader(PORTABLE_VERSION, header, store.decisions(run_id))
+    history = kept if history is None else history
+    if history:
+        first.history = msgspec.Raw(encode_json(history))
+    return first
+
+
 def import_run(store: RunStore, path: str | os.PathLike[str], *, run_id: str | None = None) -> RunHeader:
     """Read a run back into a store, whole or not at all, under its own id or another."""
     header, cases = read_portable(path)
+    decisions, history = portable_extras(path)
+    if history:
+        header.settings[HISTORY] = store.masking.masked_data(history)
     wanted = run_id or header.id
     if not _RUN_ID.fullmatch(wanted):
         raise StoreError(
@@ -98,9 +211,22 @@ def import_run(store: RunStore, path: str | os.PathLike[str], *, run_id: str | N
                     f"{store.address} holds run {wanted} already; import it under another id, or delete that one"
                 )
             _take_in(store, header, wanted, cases)
+            for decision in decisions:
+                store.add_decision(wanted, decision)
     except RecordError as error:
         raise StoreError(f"{os.fspath(path)}: {error}") from None
+    except OverflowError:
+        raise StoreError(f"{os.fspath(path)}: a whole number in it is larger than a store can hold") from None
     return store.find_run(wanted)
+
+
+def stored_in(path: str | os.PathLike[str], case: PortableCase) -> StoredRecord:
+    """The record of a case in a file, as a store gives it."""
+    try:
+        record = decode_record(bytes(case.record))
+    except RecordError as error:
+        raise StoreError(f"{os.fspath(path)}: case {case.case_id!r}: {error}") from None
+    return StoredRecord(case.position, case.repeat, case.case_id, case.failed, case.elapsed_s, record)
 
 
 def _take_in(store: RunStore, header: RunHeader, run_id: str, cases: Iterator[PortableCase]) -> None:
@@ -113,23 +239,22 @@ def _take_in(store: RunStore, header: RunHeader, run_id: str, cases: Iterator[Po
         created_at=header.created_at,
         by_date=True,
     )
-    waiting: list[WrittenScore] = []
+    waiting = ScoreBuffer()
     for case in cases:
         line = bytes(case.record)
         record = decode_record(line)
         subject = kept_subject = subject_of(record)
         case_id, scores = case.case_id, case.scores
-        if store.keeps_masked:
+        if store.masking.is_on:
             # Details of scores quote what was scored.
-            line = encode_json(store.masked_data(msgspec.json.decode(line)))
+            line = encode_json(store.masking.masked_data(msgspec.json.decode(line)))
             record = decode_record(line)
             kept_subject, case_id = subject_of(record), record.case.id
-            scores = {name: _masked(score, store) for name, score in scores.items()}
+            scores = {name: masked_score(score, store) for name, score in scores.items()}
         store.add_lines([(run_id, case.position, case.repeat, case_id, int(case.failed), case.elapsed_s, line)])
-        waiting += written_scores(run_id, case.position, case.repeat, scores)
-        if len(waiting) >= _SCORES_AT_ONCE:
-            store.add_written_scores(waiting)
-            waiting = []
+        waiting.add(case.position, case.repeat, scores)
+        if waiting.n_cases >= _CASES_AT_ONCE:
+            store.add_blocks(run_id, waiting.take())
         if case.labels:
             # What a label is about is read from the record, not taken from the file's word.
             labels = [
@@ -142,13 +267,14 @@ def _take_in(store: RunStore, header: RunHeader, run_id: str, cases: Iterator[Po
                 msgspec.structs.replace(label, run_id=run_id) for label in labels if label.run_id == header.id
             ]
             store.add_labels([*given_here, *(label for label in labels if label.run_id != header.id)])
-    store.add_written_scores(waiting)
+    store.add_blocks(run_id, waiting.take())
     store.set_status(run_id, header.status, finished_at=header.finished_at)
 
 
-def _masked(score: Score, store: RunStore) -> Score:
-    detail = store.masked_data(msgspec.json.decode(encode_json(score.result.detail)))
-    return msgspec.structs.replace(score, result=type(score.result)(score.result.name, score.result.value, detail))
+def masked_score(score: Score, store: RunStore) -> Score:
+    """A score as a store keeps it that keeps only masked text: its detail and its proof quote what was scored."""
+    masked: Score = msgspec.convert(store.masking.masked_data(msgspec.json.decode(encode_json(score))), Score)
+    return masked
 
 
 def is_portable(path: str | os.PathLike[str]) -> bool:
@@ -163,6 +289,24 @@ def is_portable(path: str | os.PathLike[str]) -> bool:
 def read_portable(path: str | os.PathLike[str]) -> tuple[RunHeader, Iterator[PortableCase]]:
     """A portable file's run and its cases, streamed."""
     name = os.fspath(path)
+    return _read_header(name).header, _read_cases(name)
+
+
+def portable_extras(path: str | os.PathLike[str]) -> tuple[list[StoredDecision], dict[str, Any]]:
+    """What was decided about a portable file's run, oldest first, and what the file says about earlier tries."""
+    first = _read_header(os.fspath(path))
+    for decision in first.decisions:
+        # Written as a store writes it, so that erasing finds the cases it names.
+        said = decode_json(bytes(decision.decision))
+        decision.decision = msgspec.Raw(encode_json(said))
+        # A list of runs shows these two, every other screen the decision itself: they must not differ.
+        verdict, headline = said.get("verdict", decision.verdict), said.get("headline", decision.headline)
+        decision.verdict = verdict if isinstance(verdict, str) else None
+        decision.headline = headline if isinstance(headline, str) else ""
+    return first.decisions, decode_json(bytes(first.history)) if bytes(first.history) else {}
+
+
+def _read_header(name: str) -> PortableHeader:
     try:
         with open_binary(name) as raw:
             first = _header_decoder.decode(decompressed(raw).readline())
@@ -175,9 +319,13 @@ def read_portable(path: str | os.PathLike[str]) -> tuple[RunHeader, Iterator[Por
         raise StoreError(f"{name}: the version of an exported run must be 1; received {first.agentunit_run}")
     try:
         check_foreign(first.header)
+        check_decisions(first.decisions)
+        check_history(bytes(first.history))
     except ValueError as error:
         raise StoreError(f"{name} is not an exported run that can be read ({error})") from None
-    return first.header, _read_cases(name)
+    # Only what was checked is the run's history.
+    first.header.settings.pop(HISTORY, None)
+    return first
 
 
 def _read_cases(name: str) -> Iterator[PortableCase]:
@@ -194,31 +342,26 @@ def _read_cases(name: str) -> Iterator[PortableCase]:
                 case = _case_decoder.decode(line)
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, *BROKEN_STREAM) as error:
                 raise StoreError(f"{name}, line {number}: not readable ({error})") from None
+            for metric, score in case.scores.items():
+                if score.value is not None and not abs(score.value) < LARGEST_MAGNITUDE:
+                    raise StoreError(f"{name}, line {number}: {metric} must be below {LARGEST_MAGNITUDE} in size")
             yield case
 
 
 def _cases_of(store: RunStore, run_id: str) -> Iterator[PortableCase]:
-    # Records and scores come in the same order, so one pass over each is enough.
-    scores = store.scores(run_id)
-    waiting = next(scores, None)
     of_run = labels_of_run(store, run_id)
     labels, frames = places_of(of_run), frames_of_run(store, run_id, of_run)
-    for stored in store.records(run_id):
-        of_case: dict[str, Score] = {}
-        while waiting is not None and (waiting.position, waiting.repeat) == (stored.position, stored.repeat):
-            of_case[waiting.metric] = waiting.score
-            waiting = next(scores, None)
-        raw = msgspec.Raw(encode_record(stored.record))
+    for stored, scores in scored_records(store.records(run_id), store.scores(run_id)):
+        place = stored.place
         yield PortableCase(
-            stored.position,
-            stored.repeat,
+            *place,
             stored.case_id,
             stored.failed,
             stored.elapsed_s,
-            raw,
-            of_case,
-            list(labels.get((stored.position, stored.repeat), ())),
-            {metric: groups[stored.position, stored.repeat] for metric, groups in frames.items()},
+            msgspec.Raw(encode_record(stored.record)),
+            scores,
+            list(labels.get(place, ())),
+            {metric: groups[place] for metric, groups in frames.items()},
         )
 
 

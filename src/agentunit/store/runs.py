@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any, Literal, NamedTuple
 
+import msgspec
 from msgspec import Struct
 
-from agentunit.core.judged import Judged
 from agentunit.core.records import Record
-from agentunit.core.results import Score, Status
+from agentunit.core.results import Score
+from agentunit.core.score_block import Place
 from agentunit.store.schema import StoreError
 
 WrittenRecord = tuple[str, int, int, str, int, float, bytes]
@@ -20,6 +21,15 @@ WrittenRecord = tuple[str, int, int, str, int, float, bytes]
 
 RunStatus = Literal["running", "finished", "stopped", "interrupted"]
 """``interrupted``: the run is not finished, and the process that recorded it ended without saying so."""
+
+FIRST_AGAIN = 1_000_000
+"""The first repeat number of tries again. They confirm failing checks and are part of no figure of their run."""
+
+HISTORY = "history"
+"""Under this name the settings of an imported run hold what its file said about earlier tries of its checks."""
+
+KNOWN_FAILURES = "known_failures"
+"""Under this name the settings of a run hold the marks of the cases that are known to fail, by case id."""
 
 _OWN_ID = re.compile(r"[0-9]{8}-[0-9]{6}-([0-9a-f]{4})")
 
@@ -31,8 +41,25 @@ class RunTaken(StoreError):
         super().__init__(f"run {run_id} is being recorded by another process: wait for it, or stop it")
 
 
+def is_again(repeat: int) -> bool:
+    """Whether a repeat number marks a try again.
+
+    >>> is_again(2), is_again(FIRST_AGAIN)
+    (False, True)
+    """
+    return repeat >= FIRST_AGAIN
+
+
+def without_tries_again(places: Iterable[Place]) -> set[Place]:
+    """Of places, each a position and a repeat, the planned ones."""
+    return {place for place in places if not is_again(place[1])}
+
+
 class RunHeader(Struct):
-    """What is known about a run as a whole. ``n_planned`` counts cases times repeats."""
+    """What is known about a run as a whole. ``n_planned`` counts cases times repeats.
+
+    ``n_done`` and ``n_failed`` count planned records, without tries again.
+    """
 
     id: str
     name: str
@@ -44,6 +71,10 @@ class RunHeader(Struct):
     settings: dict[str, Any]
     n_done: int = 0
     n_failed: int = 0
+
+    def __repr__(self) -> str:
+        of_planned = "" if self.n_planned is None else f" of {self.n_planned:,}"
+        return f"RunHeader({self.id!r}, {self.name!r}, {self.status}: {self.n_done:,}{of_planned} records)"
 
     @property
     def label(self) -> str:
@@ -96,7 +127,10 @@ def find_run_id(reference: str, listed: Sequence[tuple[str, str]], address: str)
 
 
 class RunSize(NamedTuple):
-    """How much of a run is done. ``n_records`` counts every repeat of a case, ``n_repeats`` those of a case at most."""
+    """How much of a run is done. ``n_records`` counts every repeat of a case, ``n_repeats`` those of a case at most.
+
+    Tries again are not counted.
+    """
 
     n_cases: int
     n_records: int
@@ -114,6 +148,24 @@ class StoredRecord(Struct):
     elapsed_s: float
     record: Record
 
+    @property
+    def place(self) -> Place:
+        """Position and repeat."""
+        return self.position, self.repeat
+
+
+def scored_records(
+    records: Iterable[StoredRecord], scores: Iterable[tuple[Place, dict[str, Score]]]
+) -> Iterator[tuple[StoredRecord, dict[str, Score]]]:
+    """The records of a run, each with its scores. Both come by position and repeat, so one pass over each is enough."""
+    waiting = iter(scores)
+    place, of_place = next(waiting, (None, {}))
+    for stored in records:
+        # A run that is still being written may show a score whose record this reading does not see.
+        while place is not None and place < stored.place:
+            place, of_place = next(waiting, (None, {}))
+        yield stored, of_place if place == stored.place else {}
+
 
 class RecordRow(Struct):
     """A finished case without its record: what deciding needs."""
@@ -123,29 +175,29 @@ class RecordRow(Struct):
     case_id: str
     failed: bool
 
-
-class ScoreRow(Struct):
-    """One score of a run without its detail: what deciding needs. ``reason`` says why there is no value, or of a value
-    why it is informational, or that its evidence was not measured; ``amount`` is the number of its detail that was
-    asked for: what tables show in its place, or its own threshold; ``judged`` is what it took of a judge."""
-
-    position: int
-    repeat: int
-    case_id: str
-    value: float | None
-    status: Status
-    backend: str
-    version: str
-    reason: str | None = None
-    amount: float | None = None
-    judged: Judged | None = None
+    @property
+    def place(self) -> Place:
+        """Position and repeat."""
+        return self.position, self.repeat
 
 
-class StoredScore(Struct):
-    """One score of a run."""
+class StoredDecision(Struct):
+    """What was decided about a run once. ``decision`` is a JSON object that the store does not look into.
 
-    position: int
-    repeat: int
-    case_id: str
-    metric: str
-    score: Score
+    ``made_by`` is the command that decided: "run", "rerun", "gate", "compare" or "pytest".
+    """
+
+    made_at: float
+    made_by: str
+    verdict: str | None
+    headline: str
+    decision: msgspec.Raw
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it is the run's own: made at the end of its recording, not by a later question about it."""
+        return self.made_by in OWN_DECISIONS
+
+
+OWN_DECISIONS = ("run", "rerun")
+"""The makers of a run's own decisions."""

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-from typing import Any
+import zlib
+from collections.abc import Callable, Iterator
+from functools import wraps
+from inspect import isgenerator
+from typing import Any, NoReturn, Protocol, TypeVar
+
+import msgspec
 
 from agentunit.core.sqlite import Step, UnknownSchema, check_schema, migrate
 
@@ -13,10 +19,10 @@ class StoreError(RuntimeError):
 
 
 def move_scores(connection: Any) -> None:
-    """Move scores from one row each to blocks (``first_layout``)."""
-    from agentunit.store import first_layout  # it needs what is defined here
+    """Move scores from one row each to blocks (``score_table``)."""
+    from agentunit.store import _score_table as score_table  # it needs what is defined here
 
-    first_layout.move_scores(connection)
+    score_table.move_scores(connection)
 
 
 # One entry a version, oldest first; an entry is never changed once released, only followed by another.
@@ -116,6 +122,22 @@ MIGRATIONS: tuple[tuple[Step, ...], ...] = (
         )""",
         "CREATE INDEX labels_by_subject ON labels (subject, metric, rater)",
     ),
+    # The decision itself is the last column, so that a list of verdicts does not read its pages.
+    (
+        """CREATE TABLE decisions (
+            run_id TEXT NOT NULL REFERENCES runs(id) ON DELETE CASCADE,
+            number INTEGER NOT NULL,
+            made_at REAL NOT NULL,
+            made_by TEXT NOT NULL,
+            verdict TEXT,
+            headline TEXT NOT NULL,
+            decision BLOB NOT NULL,
+            PRIMARY KEY (run_id, number)
+        )""",
+    ),
+    # Behind the details of a block stand the sentences why its scores are what they are. Nothing is moved: an earlier
+    # version, which cannot read them, must say so.
+    (),
 )
 SCHEMA_VERSION = len(MIGRATIONS)
 
@@ -140,3 +162,55 @@ def check_version(connection: sqlite3.Connection, path: str) -> None:
 
 def _is_newer(path: str, error: UnknownSchema) -> StoreError:
     return StoreError(f"{path} was written by a newer AgentUnit: {error}; upgrade")
+
+
+# What a store holds and cannot be decoded: a bit has changed on the disk, or somebody has written to the file.
+#
+# The error names the store and, where they are known, the run and the record, and says what can be done.
+
+DAMAGE = (msgspec.MsgspecError, zlib.error, ValueError, TypeError, LookupError, AttributeError, ArithmeticError)
+"""What decoding raises of bytes that nobody wrote so."""
+
+_LONGEST_REASON = 120
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+class _Held(Protocol):
+    @property
+    def address(self) -> str: ...
+
+
+def raise_damaged(address: str, what: str, error: BaseException, run_id: str | None = None) -> NoReturn:
+    """Say that something in a store is damaged, with the way out; what says so already is left as it is."""
+    if isinstance(error, StoreError):
+        raise error
+    reason = " ".join(str(error).split())[:_LONGEST_REASON] or type(error).__name__
+    remove = "" if run_id is None else f", or remove the run ('agentunit runs --delete {run_id}')"
+    raise StoreError(
+        f"{address}: {what} is damaged and cannot be read ({reason}): put a copy of the store in its place{remove}"
+    ) from error
+
+
+def names_damage(what: str) -> Callable[[_Method], _Method]:
+    """A method of a store, whose first argument is a run, that says which run's ``what`` is damaged."""
+
+    def guard(method: _Method) -> _Method:
+        @wraps(method)
+        def guarded(store: _Held, run_id: str, *args: Any, **options: Any) -> Any:
+            of_run = f"{what} of run {run_id}"
+            try:
+                read = method(store, run_id, *args, **options)
+            except DAMAGE as error:
+                raise_damaged(store.address, of_run, error, run_id)
+            return _guarded(read, store.address, of_run, run_id) if isgenerator(read) else read
+
+        return guarded  # type: ignore[return-value]  # it takes what the method takes
+
+    return guard
+
+
+def _guarded(read: Iterator[Any], address: str, what: str, run_id: str) -> Iterator[Any]:
+    try:
+        yield from read
+    except DAMAGE as error:
+        raise_damaged(address, what, error, run_id)

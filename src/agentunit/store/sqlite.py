@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from typing import Any
 
 from agentunit.core.sqlite import SqliteFile, schema_version, transaction
 from agentunit.store.database import Reader, Row
 from agentunit.store.opening import DEFAULT_PATH
-from agentunit.store.run_lock import hold_run, is_being_recorded
+from agentunit.store.run_store import RunStore
+from agentunit.store.runs import RunTaken
 from agentunit.store.schema import StoreError, bring_up_to_date, check_version
-from agentunit.store.sql_store import SqlStore
 
 # Several records of usual size share a page; of 4096 bytes each would have one to itself.
 _PAGE_BYTES = 8192
+# What SQLite says of a file in which bytes have changed.
+_DAMAGED = ("malformed", "decode to UTF-8", "disk I/O", "not a database")
+# How often the lock of a run is asked for.
+_ATTEMPTS = 5
+_RETRY_AFTER_S = 0.02
 
 
-class Store(SqlStore):
+class Store(RunStore):
     """Runs in a SQLite file. Every ``add_*`` is durable when it returns: a kill -9 after it loses nothing.
 
     With ``read_only`` the file is neither made nor changed, and may lie where nothing can be written.
@@ -44,7 +50,8 @@ class SqliteDatabase:
                 self._connection = self._opened.connect()
                 check_version(self._connection, path)
             else:
-                self._connection = self._opened.connect_to_write(page_bytes=_PAGE_BYTES)
+                # In a notebook, a run is recorded in another thread while this one waits.
+                self._connection = self._opened.connect_to_write(any_thread=True, page_bytes=_PAGE_BYTES)
                 bring_up_to_date(self._connection, path)
                 # Not before: a migration may drop a table that others refer to, which must not take them along.
                 self._connection.execute("PRAGMA foreign_keys = ON")
@@ -53,14 +60,15 @@ class SqliteDatabase:
             if "readonly" in str(error):
                 reason = "the file or its folder is read-only; --store FILE names another"
                 raise StoreError(f"{path} cannot be written: {reason}") from None
-            raise StoreError(f"{path} cannot be used as a store: {error}") from None
+            way_out = " (--store FILE names another)" if "not a database" in str(error) else ""
+            raise StoreError(f"{path} cannot be used as a store: {error}{way_out}") from None
 
     def execute(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
         """The rows that a statement gives."""
         try:
             return self._connection.execute(sql, values).fetchall()
         except sqlite3.Error as error:
-            raise StoreError(f"{self.address} cannot be read: {error}") from error
+            raise _not_read(self.address, error) from error
 
     def change(self, sql: str, values: Sequence[Any] = ()) -> int:
         """How many rows a statement has changed."""
@@ -124,9 +132,9 @@ class SqliteDatabase:
         """Whether a process holds a run; true where that cannot be known."""
         return is_being_recorded(self.file, run_id)
 
-    def reopened(self) -> SqliteDatabase:
-        """The same file once more, to read."""
-        return SqliteDatabase(self.file, read_only=True)
+    def reopened(self, *, read_only: bool = True) -> SqliteDatabase:
+        """The same file once more, with a connection of its own."""
+        return SqliteDatabase(self.file, read_only=read_only)
 
     def close(self) -> None:
         """Let go of the file."""
@@ -152,4 +160,75 @@ class _SqliteReader:
             for row in self._connection.execute(sql, values):  # noqa: UP028
                 yield row
         except sqlite3.Error as error:
-            raise StoreError(f"{self._address} cannot be read: {error}") from error
+            raise _not_read(self._address, error) from error
+
+
+def _not_read(address: str, error: sqlite3.Error) -> StoreError:
+    is_damaged = any(words in str(error) for words in _DAMAGED)
+    way_out = f": put a copy of it in its place; 'sqlite3 {address} .recover' saves what is left" if is_damaged else ""
+    # SQLite quotes the text that it cannot decode, all of it.
+    reason = str(error).partition(" with text ")[0]
+    return StoreError(f"{address} cannot be read: {reason}{way_out}")
+
+
+def why_damaged(file: str) -> str | None:
+    """What SQLite finds wrong with a file, for an error that nothing else explains; ``None`` where that is nothing."""
+    try:
+        with closing(SqliteFile(file, read_only=True)) as opened, closing(opened.connect()) as connection:
+            ((found,),) = connection.execute("PRAGMA integrity_check(1)").fetchall()
+    except (sqlite3.Error, OSError) as error:
+        found = str(error)
+    return None if found == "ok" else " ".join(str(found).split())
+
+
+# A run that is being recorded is locked. The operating system releases the lock when the process ends, however it ends.
+
+
+def lock_path(store_file: str, run_id: str) -> str:
+    """The file that the process which records a run holds locked."""
+    return f"{store_file}.{run_id}.lock"
+
+
+@contextmanager
+def hold_run(store_file: str, run_id: str) -> Iterator[None]:
+    """Hold a run for this process; one that another process holds is a ``RunTaken``."""
+    try:
+        import fcntl
+    except ImportError:  # not on Windows
+        yield
+        return
+    path = lock_path(store_file, run_id)
+    with open(path, "wb") as file:
+        for attempt in range(_ATTEMPTS):
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError:
+                # Whoever lists the runs holds it for a moment, to see whether anybody does.
+                if attempt == _ATTEMPTS - 1:
+                    raise RunTaken(run_id) from None
+                time.sleep(_RETRY_AFTER_S)
+        # Whoever held it may have removed the file since it was opened here: such a lock holds nobody.
+        if not os.path.exists(path) or not os.path.samestat(os.stat(path), os.fstat(file.fileno())):
+            raise RunTaken(run_id)
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                os.unlink(path)
+
+
+def is_being_recorded(store_file: str, run_id: str) -> bool:
+    """Whether a process holds a run's lock; true where that cannot be known."""
+    try:
+        import fcntl
+    except ImportError:  # not on Windows
+        return True
+    try:
+        with open(lock_path(store_file, run_id), "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return False
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True

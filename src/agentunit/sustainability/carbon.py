@@ -16,6 +16,7 @@ from agentunit.formulas.sustainability import carbon_of, equivalents, threshold_
 from agentunit.metrics.base import ItemMetric
 from agentunit.metrics.inputs import InputProblem, Item, number_at
 from agentunit.metrics.parameters import POSITIVE, Rule, check_parameters, is_number
+from agentunit.metrics.sentences import amount
 from agentunit.sustainability.energy import (
     INPUTS,
     TRUST,
@@ -27,6 +28,7 @@ from agentunit.sustainability.energy import (
     thousandths,
     total_of,
     used_energy,
+    why_used,
 )
 
 _SOURCES = {"owid": "Our World in Data / Ember", "egrid": "EPA eGRID"}
@@ -172,6 +174,7 @@ class CarbonMetric(ItemMetric):
             **({} if used.hardware_kg is None else {"remote_hardware_g": 1e3 * used.hardware_kg}),
             **gaps(used),
             "backend": used.backend,
+            "why": why_used(f"{amount(1e3 * total.value)} g of CO2", f"{amount(1e3 * self.threshold_kg)} g", used),
         }
         return MetricResult(self.name, threshold_score(total.value, self.threshold_kg), detail)
 

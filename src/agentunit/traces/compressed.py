@@ -10,7 +10,7 @@ from math import inf
 from typing import Any, BinaryIO
 
 from agentunit.installation import install_command
-from agentunit.traces.limits import Expansion, LimitExceeded, item_too_long, raised_by, read_limits
+from agentunit.traces.limits import Expansion, LimitExceeded, file_too_long, item_too_long, read_limits
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
@@ -29,6 +29,26 @@ def describe_damage(error: Exception, where: str = " here") -> str:
     if isinstance(error, LimitExceeded):
         return f"{error}; the rest is left out" if where else str(error)
     return f"the compressed file is cut off or damaged{where} ({error})"
+
+
+def read_pieces(stream: io.BufferedIOBase, wanted: int) -> tuple[list[bytes], bool, str | None]:
+    """So many bytes of a stream in pieces, whether it has no more, and why it broke, if it did.
+
+    What was read before a compressed stream breaks is still good.
+    """
+    pieces: list[bytes] = []
+    try:
+        while wanted > 0:
+            piece = stream.read1(wanted)
+            if not piece:
+                return pieces, True, None
+            pieces.append(piece)
+            wanted -= len(piece)
+    except BROKEN_STREAM as error:
+        return pieces, True, describe_damage(error)
+    except OSError as error:
+        return pieces, True, (error.strerror or str(error)).lower()
+    return pieces, False, None
 
 
 def decompressed(raw: BinaryIO) -> io.BufferedIOBase:
@@ -60,8 +80,7 @@ def read_whole(stream: io.BufferedIOBase) -> bytes:
         pieces.append(piece)
         n_bytes += len(piece)
         if n_bytes > limit:
-            mib = f"{limit / (1 << 20):g} MiB"
-            raise LimitExceeded(f"the file is longer than {mib} ({raised_by('AGENTUNIT_MAX_FILE_MB')})")
+            raise file_too_long()
     return b"".join(pieces)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterator
+from math import inf
 from typing import Any, NamedTuple
 
 from agentunit.core.records import Record
@@ -17,10 +18,14 @@ def cannot_be_read(error: Exception) -> str:
 
 
 class Source(NamedTuple):
-    """One file as a format reads it: its name for messages, and its decompressed bytes from the beginning."""
+    """One file as a format reads it: its name for messages, and its decompressed bytes from the beginning.
+
+    A reader that walks through more than ``most_parts`` fields or elements above the items raises ``LimitExceeded``.
+    """
 
     name: str
     stream: io.BufferedIOBase
+    most_parts: float = inf
 
 
 class Opening(NamedTuple):

@@ -16,8 +16,7 @@ import msgspec
 
 from agentunit.core.case import DatasetCase
 from agentunit.core.codec import decode_record, encode_record
-from agentunit.core.outcome import Outcome, outcome_text
-from agentunit.core.records import Record
+from agentunit.core.records import Outcome, Record, outcome_text
 from agentunit.core.results import InputError, encode_json
 from agentunit.core.trace import TraceEvent, TraceLog
 from agentunit.traces.formats_base import cannot_be_read

@@ -19,6 +19,11 @@ FREE_BYTES = 64 * _MIB
 # Every JSON value but the first follows one of these; every message of OTLP's protobuf begins with one of these tags.
 _JSON_SEPARATORS = b",:[{"
 _PROTOBUF_TAGS = b"\x0a\x12\x4a\x5a\x6a"
+# Of a request over the network, which anybody may send, as shares of the nodes of an item.
+_DENSE_SHARE, _PARTS_SHARE = 0.2, 0.02
+
+# PyYAML takes three calls of Python a level, of a thousand.
+DEEPEST_YAML = 200
 
 
 class LimitExceeded(ValueError):
@@ -85,9 +90,20 @@ def _number(name: str, text: str | None, default: float) -> float:
     return number
 
 
+def most_request_parts() -> float:
+    """How many resources, scopes, spans and log records a request over the network may hold."""
+    return read_limits().nodes * _PARTS_SHARE
+
+
 def item_too_long(what: str) -> str:
     """Why something is left out that has more bytes than an item may have."""
     return f"{what} is longer than {read_limits().item_bytes / _MIB:g} MiB ({raised_by('AGENTUNIT_MAX_ITEM_MB')})"
+
+
+def file_too_long() -> LimitExceeded:
+    """The refusal of a file that can only be read as a whole."""
+    mib = f"{read_limits().file_bytes / _MIB:g} MiB"
+    return LimitExceeded(f"the file is longer than {mib} ({raised_by('AGENTUNIT_MAX_FILE_MB')})")
 
 
 def raised_by(variable: str) -> str:
@@ -112,6 +128,23 @@ def check_protobuf_nodes(data: bytes) -> None:
         _check_count(data, _PROTOBUF_TAGS, limit)
 
 
+def check_yaml_depth(text: bytes | str) -> None:
+    """Refuse YAML that is nested so deeply that building it would end the interpreter.
+
+    Every reader of YAML calls it first: libyaml's events come one after the other, at any depth.
+    """
+    import yaml
+
+    depth = 0
+    for event in yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > DEEPEST_YAML:
+                raise too_deep()
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+
+
 def _check_count(data: bytes, marks: bytes, limit: float) -> None:
     if sum(data.count(mark) for mark in marks) > limit:
         raise too_many_nodes(limit)
@@ -121,6 +154,40 @@ def too_many_nodes(limit: float | None = None) -> LimitExceeded:
     """The refusal of an item with too many values."""
     limit = read_limits().nodes if limit is None else limit
     return LimitExceeded(f"it holds more than {limit:,.0f} values ({raised_by('AGENTUNIT_MAX_NODES')})")
+
+
+class Parts:
+    """How many parts of a file a reader has walked through, counted on the way."""
+
+    def __init__(self, most: float) -> None:
+        self._most = self._n_left = most
+
+    def count(self) -> None:
+        """Count one more; refuse it beyond the limit."""
+        self._n_left -= 1
+        if self._n_left < 0:
+            raise too_many_parts(self._most)
+
+
+def too_many_parts(most: float) -> LimitExceeded:
+    """The refusal of a request with too many messages."""
+    return LimitExceeded(f"a request may hold {most:,.0f} messages; {raised_by('AGENTUNIT_MAX_NODES')}")
+
+
+def check_density(data: bytes, *, is_json: bool) -> None:
+    """Refuse a request of OTLP that holds little but the marks of messages: a few bytes compressed, minutes of work.
+
+    Texts and pictures hold such marks too, but few of them.
+    """
+    limit = read_limits().nodes * _DENSE_SHARE
+    marks, bytes_a_mark = (_JSON_SEPARATORS, 4) if is_json else (_PROTOBUF_TAGS, 10)
+    if len(data) > limit and sum(data.count(mark) for mark in marks) > max(limit, len(data) / bytes_a_mark):
+        raise too_many_parts(limit)
+
+
+def too_deep() -> LimitExceeded:
+    """The refusal of YAML with too many levels."""
+    return LimitExceeded(f"it is nested deeper than {DEEPEST_YAML} levels")
 
 
 class Expansion:

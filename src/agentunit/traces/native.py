@@ -20,7 +20,7 @@ from agentunit.core.results import InputError
 from agentunit.traces.compressed import ZstandardMissing, bounded_lines, decompressed
 from agentunit.traces.formats_base import cannot_be_read
 from agentunit.traces.limits import LimitExceeded, check_nodes, read_limits
-from agentunit.traces.remote import RemoteError, shown_source
+from agentunit.urls import RemoteError, shown_source
 
 STDIN = "-"
 NATIVE_FORMAT = "records"

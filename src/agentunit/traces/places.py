@@ -1,8 +1,8 @@
-"""Places in JSON objects, as the tables of formats name them."""
+"""Places in JSON objects, as the tables of formats name them, and the check of names in such tables."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 Paths = tuple[str, ...]
@@ -43,3 +43,17 @@ def names_in(text: str) -> frozenset[str]:
     ['id', 'type']
     """
     return frozenset(text.split())
+
+
+def require_known(what: str, names: Iterable[str], known: Collection[str]) -> None:
+    """Refuse a name in a table that nothing reads: ``ValueError``, when the table is loaded.
+
+    >>> require_known("Step: does", ["sing"], ["say", "call"])
+    Traceback (most recent call last):
+    ...
+    ValueError: Step: does must be one of say, call; received 'sing'
+    """
+    for name in names:
+        if name not in known:
+            listed = sorted(known) if isinstance(known, (set, frozenset)) else known
+            raise ValueError(f"{what} must be one of {', '.join(listed)}; received {name!r}")

@@ -11,7 +11,7 @@ from typing import BinaryIO, NamedTuple, Protocol
 
 from agentunit.core.case import origin_of, set_origin
 from agentunit.core.records import Record
-from agentunit.core.results import InputError, describe_score_lines
+from agentunit.core.results import InputError, describe_own_file
 from agentunit.traces.assembly.record import assemble, left_out
 from agentunit.traces.compressed import BROKEN_STREAM, ZstandardMissing, decompressed, describe_damage, replayed
 from agentunit.traces.expected import ExpectedAnswers
@@ -21,9 +21,9 @@ from agentunit.traces.grouping import GroupBy, SessionRecords, SpanGroup, SpanGr
 from agentunit.traces.limits import raised_by, read_limits
 from agentunit.traces.line_ranges import LineRange
 from agentunit.traces.native import NATIVE_FORMAT, STDIN, RecordFile, misspelled_fields, spoken_os_error
-from agentunit.traces.remote import is_remote, open_binary, remote_files, remote_folder, shown_source
 from agentunit.traces.spans import LogEvent, PackedSpan, ReadingNotes, Span
 from agentunit.traces.vocabularies import facts_of
+from agentunit.urls import is_remote, open_binary, remote_files, remote_folder, shown_source
 
 _SPANS_A_TICK = 256
 _MOST_REMEMBERED = 1_000_000
@@ -279,8 +279,8 @@ class TraceFiles:
             # A folder also holds what was never meant to be read.
             self._pass_over("files of no known format in the folder", name)
             return
-        if (scores := describe_score_lines(opening.keys)) is not None:
-            yield InputError(name, None, scores)
+        if (own := describe_own_file(opening.keys, name)) is not None:
+            yield InputError(name, None, own)
             return
         from agentunit.datasets.recorded_rows import unsure_about
 

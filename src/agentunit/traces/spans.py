@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct, field
 
 from agentunit.core.results import decode_json, without_lone_surrogates
-from agentunit.core.time import epoch_seconds
+from agentunit.core.trace import epoch_seconds
 
 SpanStatus = Literal["unset", "ok", "error"]
 

@@ -33,9 +33,9 @@ from opentelemetry.sdk.trace import TracerProvider  # noqa: E402
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor  # noqa: E402
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter  # noqa: E402
 
-from agentunit.traces.collector.limits import ReceiverLimits, Reservation  # noqa: E402
-from agentunit.traces.collector.receiver import Receiver  # noqa: E402
-from agentunit.traces.collector.spool import SpanSpool  # noqa: E402
+from agentunit.addons.watch.collector.receiver import Receiver  # noqa: E402
+from agentunit.addons.watch.collector.request_limits import ReceiverLimits, Reservation  # noqa: E402
+from agentunit.addons.watch.collector.spool import SpanSpool  # noqa: E402
 from agentunit.traces.spans import Span  # noqa: E402
 
 LIMITS = ReceiverLimits(request_bytes=1 << 20, under_way_bytes=2 << 20)
@@ -45,10 +45,12 @@ PATIENCE_S = 120
 
 
 class Running:
-    def __init__(self, out: Path, limits: ReceiverLimits) -> None:
+    def __init__(self, out: Path, limits: ReceiverLimits, token: str | None = None) -> None:
         self.reported: list[str] = []
         self.spool = SpanSpool(out)
-        self.receiver = Receiver(self.spool, port=0, grpc_port=0, limits=limits, report=self.reported.append)
+        self.receiver = Receiver(
+            self.spool, port=0, grpc_port=0, limits=limits, token=token, report=self.reported.append
+        )
         assert self.receiver.grpc_address is not None, self.receiver.grpc_problem
         self.address = self.receiver.grpc_address
         self.receiver.start()
@@ -82,8 +84,8 @@ class Running:
 def run(tmp_path: Path) -> Iterator[Callable[..., Running]]:
     with contextlib.ExitStack() as stack:
 
-        def start(limits: ReceiverLimits = LIMITS) -> Running:
-            running = Running(tmp_path, limits)
+        def start(limits: ReceiverLimits = LIMITS, token: str | None = None) -> Running:
+            running = Running(tmp_path, limits, token)
             stack.callback(running.spool.close)
             stack.callback(running.receiver.stop)
             return running
@@ -107,6 +109,14 @@ def request(*names: str) -> bytes:
     for number, name in enumerate(names, 1):
         scope.spans.add(trace_id=bytes(15) + b"\1", span_id=number.to_bytes(8, "big"), name=name)
     return message.SerializeToString()
+
+
+def test_with_a_token_only_who_knows_it_may_send(run):
+    running = run(LIMITS, token="s3cret")
+    for metadata in ((), (("authorization", "Bearer s3cre"),)):
+        assert running.refusal(request("a"), metadata=metadata).code().name == "UNAUTHENTICATED"
+    running.call(request("a"), metadata=(("authorization", "Bearer s3cret"),))
+    assert len(running.spans()) == 1
 
 
 @pytest.mark.parametrize("compression", ["NoCompression", "Gzip", "Deflate"])

@@ -22,10 +22,11 @@ def test_the_example_installed_by_pip(tmp_path: Path, monkeypatch: pytest.Monkey
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--no-index", "--no-deps"]
     command = [*pip, "--no-build-isolation", "--target", str(site), str(EXAMPLE)]
     subprocess.run(command, check=True, capture_output=True, text=True)
-    environment = {**os.environ, "PYTHONPATH": str(site), "COLUMNS": "200"}
 
     def invoke(*arguments: object) -> Any:
         command = [sys.executable, "-m", "agentunit", *map(str, arguments)]
+        # As it is now: some parts are told by a variable where they find something.
+        environment = {**os.environ, "PYTHONPATH": str(site), "COLUMNS": "200"}
         return subprocess.run(command, capture_output=True, text=True, cwd=work, env=environment)
 
     monkeypatch.chdir(work)

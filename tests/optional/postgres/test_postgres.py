@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,11 @@ psycopg = pytest.importorskip("psycopg")
 from postgres_server import PASSWORD, Server  # noqa: E402
 from store_contract import add_cases, new_run, score, writer  # noqa: E402
 
+from agentunit.addons.scale import postgres  # noqa: E402
+from agentunit.addons.scale.postgres import _lock_key  # noqa: E402
 from agentunit.cli.main import cli  # noqa: E402
 from agentunit.store import open_store, schema  # noqa: E402
-from agentunit.store.postgres import _lock_key  # noqa: E402
+from agentunit.store.runs import RunTaken  # noqa: E402
 from agentunit.store.schema import MIGRATIONS, StoreError  # noqa: E402
 
 
@@ -31,14 +34,17 @@ def tables(address: str) -> set[str]:
         return {name for (name,) in connection.execute(query).fetchall()}
 
 
-def test_a_killed_server_loses_nothing_that_was_acknowledged(server: Server, address: str) -> None:
+def test_a_killed_server_loses_nothing_that_was_acknowledged(
+    server: Server, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres, "_RECONNECT_FOR_S", 0.5)
     with open_store(address) as store:
         run = new_run(store)
         with store.recording(run):
             add_cases(store, run, 5)
             store.add_scores(run, 0, 0, {"a": score(1.0)})
             server.kill()
-            with pytest.raises(StoreError, match="cannot be written") as lost:
+            with pytest.raises(StoreError, match="cannot be reached") as lost:
                 add_cases(store, run, 6)
     assert PASSWORD not in str(lost.value)
     server.start()
@@ -51,20 +57,103 @@ def test_a_killed_server_loses_nothing_that_was_acknowledged(server: Server, add
         assert store.find_run(run).n_done == 6
 
 
+def test_a_server_that_was_restarted_is_connected_to_again_and_the_run_is_held_again(
+    server: Server, address: str
+) -> None:
+    with open_store(address) as store:
+        run = new_run(store)
+        with store.recording(run):
+            add_cases(store, run, 2)
+            with store.database.reading() as reader:
+                reader.execute("SELECT 1")
+            server.kill()
+            restarting = threading.Timer(1.0, server.start)
+            restarting.start()
+            add_cases(store, run, 4)
+            restarting.join()
+            with store.transaction():
+                store.add_scores(run, 0, 0, {"a": score(1.0)})
+            assert len(list(store.records(run))) == 4
+            with open_store(address) as other, pytest.raises(RunTaken), other.recording(run):
+                pass
+        with open_store(address) as other, other.recording(run):
+            pass
+
+
+def test_a_transaction_that_was_broken_off_is_an_error_and_nothing_of_it_is_kept(server: Server, address: str) -> None:
+    with open_store(address) as store:
+        run = new_run(store)
+        with pytest.raises(StoreError), store.transaction():  # noqa: PT012
+            store.add_scores(run, 0, 0, {"a": score(1.0)})
+            server.kill()
+            server.start()
+            store.add_scores(run, 1, 0, {"a": score(1.0)})
+        assert store.metrics_scored(run) == []
+        store.add_scores(run, 1, 0, {"a": score(1.0)})
+        assert store.metrics_scored(run) == ["a"]
+
+
+def test_a_server_that_gives_no_answer_is_not_waited_for_for_ever(
+    server: Server, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres, "_RECONNECT_FOR_S", 0.5)
+    with open_store(f"{address}?connect_timeout=2") as store:
+        store.database._patience.seconds = 0.5
+        run = new_run(store)
+        with server.stalled(), pytest.raises(StoreError, match="cannot be reached"):
+            add_cases(store, run, 1)
+        add_cases(store, run, 1)
+        assert store.find_run(run).n_done == 1
+
+
+SLOW_SUITE = """
+import time
+from agentunit import DatasetCase, Suite
+
+def answer(question: str) -> str:
+    time.sleep(0.05)
+    return question
+
+suite = Suite([DatasetCase(f"q{n}", "?") for n in range(2000)], agent=answer, metrics=["contains"])
+"""
+
+
+def test_ctrl_c_ends_a_run_whose_server_gives_no_answer(server: Server, address: str, tmp_path: Path) -> None:
+    (tmp_path / "slow_suite.py").write_text(SLOW_SUITE)
+    command = [sys.executable, "-m", "agentunit", "run", "slow_suite.py", "--store", address]
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    with open_store(address) as store:
+        ends_at = time.monotonic() + 60
+        while not any(run.n_done for run in store.runs()) and time.monotonic() < ends_at:
+            time.sleep(0.1)
+    with server.stalled():
+        time.sleep(1)
+        for _ in range(2):
+            process.send_signal(signal.SIGINT)
+            time.sleep(1)
+        try:
+            output, _ = process.communicate(timeout=15)
+        finally:
+            process.kill()
+    assert process.returncode not in (0, -signal.SIGKILL), output
+    assert "Traceback" not in output, output
+    assert PASSWORD not in output
+
+
 def test_a_run_is_free_once_the_process_that_recorded_it_was_killed(address: str) -> None:
     with open_store(address) as store:
         run = new_run(store)
         with writer(address, run, start=0, step=1, count=1) as killed:
             assert killed.stdout is not None
             assert [killed.stdout.readline() for _ in range(2)] == ["0\n", "waiting\n"]
-            assert store.database.is_being_recorded(f"{run}0")  # type: ignore[attr-defined]
+            assert store.database.is_being_recorded(f"{run}0")
             os.kill(killed.pid, signal.SIGKILL)
             killed.wait()
         # The server frees the lock when it sees that nobody is there; this waits for it.
         with psycopg.connect(address) as connection:
             connection.execute("SELECT pg_advisory_lock(%s)", (_lock_key(f"{run}0"),))
             connection.execute("SELECT pg_advisory_unlock(%s)", (_lock_key(f"{run}0"),))
-        assert not store.database.is_being_recorded(f"{run}0")  # type: ignore[attr-defined]
+        assert not store.database.is_being_recorded(f"{run}0")
 
 
 def test_two_that_open_an_empty_database_at_once_both_can(address: str) -> None:
@@ -122,7 +211,7 @@ def test_scores_of_the_first_tables_move_to_blocks(address: str, monkeypatch: py
         with open_store(address) as store:
             run = new_run(store)
             for position in range(3):
-                store.database.execute(  # type: ignore[attr-defined]
+                store.database.execute(
                     "INSERT INTO scores VALUES (?, ?, 0, 'a', ?, 'ok', 'b', '1', 0.5, '{\"n\":1}')",
                     (run, position, position / 2),
                 )
@@ -132,7 +221,7 @@ def test_scores_of_the_first_tables_move_to_blocks(address: str, monkeypatch: py
     assert "scores" in tables(address)
     with open_store(address) as store:
         assert list(store.scores(run)) == before
-    assert [each.score.value for each in before] == [0.0, 0.5, 1.0]
+        assert [scores["a"].value for _, scores in before] == [0.0, 0.5, 1.0]
     assert tables(address) >= {"runs", "records", "score_blocks"}
     assert "scores" not in tables(address)
 

@@ -17,10 +17,10 @@ from judge_decisions import mark_of
 from judge_server import JudgeServer, Received
 from ragas_decisions import decide, input_of
 
-from agentunit.backends.judge.client import JudgeClient
-from agentunit.backends.judge.settings import JudgeSettings
+from agentunit.addons.judge.client import JudgeClient
+from agentunit.addons.judge.settings import JudgeSettings
+from agentunit.addons.ragas._ragas_backend import RagasBackend
 from agentunit.backends.quality import QualityQuestion
-from agentunit.backends.ragas.ragas_backend import RagasBackend
 
 pytestmark = pytest.mark.optional
 
@@ -219,7 +219,7 @@ async def watched_by_loop(self, sock, address):
 
 asyncio.selector_events.BaseSelectorEventLoop.sock_connect = watched_by_loop
 
-from agentunit.backends.ragas import backend
+from agentunit.addons.ragas import backend
 
 made = backend()
 assert "ragas" not in sys.modules and "numpy" not in sys.modules, "nothing heavy is imported before it is used"

@@ -13,10 +13,10 @@ from judge_server import JudgeServer
 from ragas_decisions import decide
 
 import agentunit
-from agentunit.backends.judge.client import JudgeClient
-from agentunit.backends.judge.settings import JudgeSettings
+from agentunit.addons.judge.client import JudgeClient
+from agentunit.addons.judge.settings import JudgeSettings
+from agentunit.addons.ragas._ragas_backend import RagasBackend
 from agentunit.backends.quality import QualityQuestion
-from agentunit.backends.ragas.ragas_backend import RagasBackend
 from agentunit.metrics.builtin import FaithfulnessMetric
 
 pytestmark = pytest.mark.optional
@@ -31,7 +31,7 @@ ALL_MEASURES = ("faithfulness", "answer_correctness", "retrieval_quality")
 @pytest.fixture(autouse=True)
 def _embeddings_only_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AGENTUNIT_RAGAS_EMBEDDINGS", raising=False)
-    monkeypatch.setattr("agentunit.backends.ragas.embeddings._local_embeddings", lambda: None)
+    monkeypatch.setattr("agentunit.addons.ragas._ragas_embeddings._local_embeddings", lambda: None)
 
 
 @pytest.fixture

@@ -17,9 +17,9 @@ pytest.importorskip("torch")
 import ray
 from agentunit_local.quality import GpuBackend
 
+from agentunit.addons.scale import _ray_models as ray_models
 from agentunit.backends.quality import QualityQuestion
-from agentunit.engine.parallel import ray_models
-from agentunit.engine.parallel.pool import WorkFailed
+from agentunit.engine.scoring.records import WorkFailed
 from agentunit.metrics.base import CompositeMetric
 from agentunit.metrics.builtin import CostMetric, FaithfulnessMetric
 

@@ -66,7 +66,11 @@ def test_the_base_package_is_small_and_whole(dist: Path) -> None:
     assert wheel.stat().st_size < 4e6
     assert sdist.stat().st_size < 4e6
     names = zipfile.ZipFile(wheel).namelist()
-    for kept in ("agentunit/py.typed", "agentunit/cli/templates/suite.py.txt", "agentunit/viewer/static/schemas.json"):
+    for kept in (
+        "agentunit/py.typed",
+        "agentunit/cli/templates/suite.py.txt",
+        "agentunit/addons/viewer/static/schemas.json",
+    ):
         assert kept in names
     with tarfile.open(sdist) as archive:
         assert not [name for name in archive.getnames() if "/packages/" in name or "/tests/" in name]

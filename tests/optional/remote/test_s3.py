@@ -18,7 +18,7 @@ from click.testing import CliRunner  # noqa: E402
 
 import agentunit  # noqa: E402
 from agentunit.cli.main import cli  # noqa: E402
-from agentunit.traces.remote import RemoteError, RemoteOutput, open_binary  # noqa: E402
+from agentunit.urls import RemoteError, open_binary, open_output  # noqa: E402
 
 CASES = [{"case": {"id": f"q{number}", "expected_output": "a"}, "outcome": "a"} for number in range(3)]
 LINES = b"".join(json.dumps(case).encode() + b"\n" for case in CASES)
@@ -105,7 +105,7 @@ def test_scores_go_there_and_are_decided_on_from_there(bucket):
 def test_an_object_of_many_parts_is_read_and_written_whole(bucket):
     url = f"s3://{bucket.name}/out/large.jsonl"
     piece = LINES * 10_000
-    with RemoteOutput(url) as output:
+    with open_output(url) as output:
         for _ in range(20):
             output.write(piece)
         assert keys(bucket, "out/") == []
@@ -118,7 +118,7 @@ def test_what_was_given_up_leaves_nothing(bucket):
     url = f"s3://{bucket.name}/out/scores.jsonl"
     bucket.put_object(Key="traces/bad.jsonl", Body=LINES + b"{no\n")
     assert invoke("score", f"s3://{bucket.name}/traces/bad.jsonl", *METRIC, "--strict", "--out", url).exit_code == 3
-    output = RemoteOutput(url)
+    output = open_output(url)
     output.write(b"x" * (40 << 20))
     output.discard()
     assert keys(bucket, "out/") == []

@@ -15,9 +15,9 @@ polars = pytest.importorskip("polars")
 from click.testing import CliRunner  # noqa: E402
 
 import agentunit  # noqa: E402
+from agentunit.addons.scale._parquet_table import COLUMNS  # noqa: E402
 from agentunit.cli.main import cli  # noqa: E402
-from agentunit.engine.scored_run import run_from_file  # noqa: E402
-from agentunit.store.parquet_table import COLUMNS  # noqa: E402
+from agentunit.engine.scoring.scored_run import run_from_file  # noqa: E402
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "records.md"
 RECORDS = [

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from agentunit.backends.judge.client import JudgeClient
-from agentunit.backends.judge.judge_backend import JudgeBackend
-from agentunit.backends.judge.settings import JudgeSettings
+from agentunit.addons.judge.client import JudgeClient
+from agentunit.addons.judge.judge_backend import JudgeBackend
+from agentunit.addons.judge.settings import JudgeSettings
 from agentunit.backends.quality import QualityQuestion, RubricQuestion, Verdict
 
 pytestmark = pytest.mark.optional

@@ -13,14 +13,14 @@ import pytest
 from made_media import COLOURS, TINY_CLIP, encoded, shape
 from PIL import Image
 
-from agentunit.backends.clip import loading
-from agentunit.backends.clip.encoder import CachedEncoder, EncodedText, Unencodable, Vector
-from agentunit.backends.clip.export import export_onnx
-from agentunit.backends.clip.loading import load_clip
-from agentunit.backends.clip.settings import ClipSettings, cropped, normalised
+from agentunit.addons.media.clip import loading
+from agentunit.addons.media.clip.clip_settings import ClipSettings, cropped, normalised
+from agentunit.addons.media.clip.encoder import CachedEncoder
+from agentunit.addons.media.clip.loading import load_clip
+from agentunit.addons.media.clip.onnx_export import export_onnx
 from agentunit.backends.quality import BackendUnavailable
 from agentunit.formulas.similarity import cosine
-from agentunit.multimodal.grounding import CrossModalGroundingMetric
+from agentunit.multimodal.clip_metric import CrossModalGroundingMetric, EncodedText, Unencodable, Vector
 
 pytestmark = pytest.mark.optional
 

@@ -18,8 +18,8 @@ import agentunit  # noqa: E402
 from agentunit import DatasetCase, MetricResult, Outcome, Record, TraceLog  # noqa: E402
 from agentunit.cli.main import cli  # noqa: E402
 from agentunit.core.codec import encode_record  # noqa: E402
-from agentunit.core.interactions import AgentInteraction, HandoffEvent  # noqa: E402
-from agentunit.engine.scored_run import infos_as_data  # noqa: E402
+from agentunit.core.trace import AgentInteraction, HandoffEvent  # noqa: E402
+from agentunit.engine.scoring.scored_run import infos_as_data  # noqa: E402
 from agentunit.store.labels import StoredLabel, subject_of  # noqa: E402
 from agentunit.store.sqlite import Store  # noqa: E402
 
@@ -45,6 +45,7 @@ PAYLOADS = (
     "{{constructor.constructor('window.pwned=1')()}} ${window.pwned=1} <%= 1 %> __proto__ constructor",
     "\u202egnp.exe\u2066 \x1b]8;;https://evil.example\x07click\x1b]8;;\x07 \x00\ufeff",
     "../../../../etc/passwd\\..\\x.png?a#b%2e%2e/ '\"><b>",
+    f"{'> ' * 2_000}{'- ' * 2_000}<img src=x onerror={PWN}>",
 )
 
 

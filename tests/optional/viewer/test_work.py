@@ -66,7 +66,7 @@ def test_a_case_opens_beside_the_table_and_on_its_own(
     page = look(f"{address}/#/run/{runs['desk'][-1]}/cases").page
     page.get_by_role("button", name="desk-001").click()
     panel = page.locator("aside.case-panel")
-    panel.get_by_text("Not supported").wait_for()
+    panel.get_by_text("Not supported:").wait_for()
     panel.get_by_role("link", name="Transcript").click()
     panel.get_by_role("button", name="find_order").click()
     panel.get_by_text("ordered on").wait_for()

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from agentunit.addons.media.speech import whisper_folder
 from agentunit.backends.quality import BackendUnavailable
-from agentunit.backends.speech import whisper_folder
-from agentunit.multimodal.transcription import AudioTranscriptionMetric
+from agentunit.multimodal.reference_texts import AudioTranscriptionMetric
 
 pytestmark = pytest.mark.optional
 ROOT = Path(__file__).resolve().parents[3]

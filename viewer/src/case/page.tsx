@@ -14,6 +14,7 @@ import type { CaseDetail, CaseKey, CasesQuery } from "../types";
 import { Agents } from "./agents";
 import { Answer, Context, Expected } from "./answer";
 import "./case.css";
+import { Checks } from "./checks";
 import { MediaList } from "./media";
 import { Notes } from "./notes";
 import { Raw } from "./raw";
@@ -146,20 +147,27 @@ function Head({ detail, neighbors }: { detail: CaseDetail; neighbors: Neighbors 
       <div class="row">
         <h1 id="case-title"><bdi>{detail.case_id}</bdi></h1>
         {detail.verdict && <Verdict word={detail.verdict === "aside" ? "set aside" : detail.verdict} />}
+        {detail.finding && <span class="row small"><Verdict word={detail.finding.word} title={detail.finding.tries} /> <span class="cause">{detail.finding.why}</span></span>}
         {detail.failed && detail.verdict !== "error" && <Verdict word="error" title="the agent failed" />}
         {detail.elapsed_s !== null && detail.elapsed_s > 0 && <span class="soft">{duration(detail.elapsed_s)}</span>}
         {detail.attempts !== null && detail.attempts > 1 && <span class="soft">{detail.attempts} attempts</span>}
       </div>
-      {detail.repeats.length > 1 && (
+      {detail.repeats.length + detail.again.length > 1 && (
         <nav class="row small" aria-label="Repeats">
           <span class="soft">Repeat</span>
-          {detail.repeats.map((key, at) => (
-            <a key={key} href={href(["run", detail.run, "case", key], { tab: place.value.query.get("tab") })}
-              aria-current={key === detail.key ? "page" : undefined} class="repeat">{at + 1}</a>
-          ))}
+          {detail.repeats.map((key, at) => <RepeatLink key={key} detail={detail} to={key} number={at + 1} />)}
+          {detail.again.length > 0 && <span class="soft">Tried again</span>}
+          {detail.again.map((key, at) => <RepeatLink key={key} detail={detail} to={key} number={at + 1} />)}
         </nav>
       )}
     </header>
+  );
+}
+
+function RepeatLink({ detail, to, number }: { detail: CaseDetail; to: CaseKey; number: number }) {
+  return (
+    <a href={href(["run", detail.run, "case", to], { tab: place.value.query.get("tab") })}
+      aria-current={to === detail.key ? "page" : undefined} class="repeat">{number}</a>
   );
 }
 
@@ -201,6 +209,7 @@ function Overview({ detail }: { detail: CaseDetail }) {
         <Further title="Trace metadata" value={detail.trace_metadata} />
       </div>
       <div class="column">
+        <Checks detail={detail} />
         <Scores detail={detail} />
         <Notes key={detail.key} detail={detail} />
       </div>

@@ -1,4 +1,4 @@
-// A case by its id: opens its page, or the table where several records have it.
+// A case by its id: opens the page of its first repeat, which lists the others, or the table where several cases have the id.
 import { go, href } from "../address";
 import { source } from "../source";
 
@@ -8,7 +8,8 @@ export function CaseLink({ run, id }: { run: string; id: string }) {
     if (event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
     const keys = await source.keys(run, id).catch(() => []);
-    go(keys.length === 1 && keys[0] ? href(["run", run, "case", keys[0]]) : table);
+    const isOne = new Set(keys.map((key) => key.split("-")[0])).size === 1;
+    go(isOne && keys[0] ? href(["run", run, "case", keys[0]]) : table);
   };
   return <a class="case-link" href={table} title={id} onClick={(event) => void open(event)}>{id}</a>;
 }

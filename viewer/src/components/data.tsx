@@ -32,16 +32,17 @@ export function shortData(value: unknown, most = 120): string {
   return line.length > most ? `${line.slice(0, most - 1)}…` : line;
 }
 
-function inline(value: unknown, most: number): string {
+function inline(value: unknown, most: number, depth = 0): string {
   if (value === undefined || value === null) return "–";
+  if (depth > DEEPEST) return "…";
   if (!isData(value)) {
     if (!Array.isArray(value)) return String(value);
-    const shown = value.slice(0, 8).map((each) => inline(each, most)).join(", ");
+    const shown = value.slice(0, 8).map((each) => inline(each, most, depth + 1)).join(", ");
     return `[${shown}${value.length > 8 ? ", …" : ""}]`;
   }
   let text = "";
   for (const [name, each] of Object.entries(value)) {
-    text += `${text ? ", " : ""}${name}: ${inline(each, most)}`;
+    text += `${text ? ", " : ""}${name}: ${inline(each, most, depth + 1)}`;
     if (text.length > most) break;
   }
   return text;
@@ -156,7 +157,7 @@ export function asJson(value: unknown): string {
   try {
     return JSON.stringify(value, null, 2) ?? "null";
   } catch {
-    return String(value);
+    return "(nested too deeply to be shown as JSON)";
   }
 }
 

@@ -59,7 +59,12 @@ export function RunVerdict({ line }: { line: RunLine }) {
       </>
     );
   }
-  if (line.verdict) return <Verdict word={line.verdict} title={line.headline} />;
+  if (line.verdict) return <><Verdict word={line.verdict} title={line.headline} />{line.decided_now && <> <DecidedNow /></>}</>;
   if (line.pending) return <span class="soft small">adding up …</span>;
-  return line.status === "finished" ? <span class="soft small">no gate</span> : <Verdict word={line.status} />;
+  return line.status === "finished" ? <span class="soft small" title={line.headline}>no verdict</span> : <Verdict word={line.status} />;
+}
+
+/** That a verdict is not the one of the day on which the run was made. */
+function DecidedNow() {
+  return <span class="soft small nowrap" title="No decision was kept with this run: it was decided for this page.">decided now</span>;
 }

@@ -209,7 +209,7 @@ function Progress({ task, said }: { task: LabelTask; said: string }) {
         <span><strong>{counted(task.n_given, "label")}</strong> by {task.rater}</span>
         <span class="soft">{task.standing}</span>
       </div>
-      <div class="progress-track" role="progressbar" aria-label="labeled cases" aria-valuemin={0} aria-valuemax={task.n_cases} aria-valuenow={task.n_labels}>
+      <div class="progress-track" role="progressbar" aria-label="labeled answers" aria-valuemin={0} aria-valuemax={task.n_cases} aria-valuenow={task.n_labels}>
         <span style={{ width: `${100 * share}%` }} />
       </div>
       <p class="said" role="status">{said}</p>

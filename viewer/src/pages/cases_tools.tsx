@@ -21,6 +21,7 @@ export function Tools({ page, state, problem, columns }: {
         <Typed name="filter" label="Filter cases" placeholder={`Filter: ${example(page.columns)}${isNarrow ? "" : "  f"}`} problem={problem} />
         <Quick name="failing" filter="verdict == fail" />
         <Quick name="errors" filter="verdict == error" />
+        {hasFlaky(page) && <Quick name="flaky" filter="state == flaky" />}
         {page.n_repeats > 1 && (
           <label class="row check" title={`One row a case: means, and pass only where all ${page.n_repeats} repeats passed`}>
             <input type="checkbox" checked={query.get("fold") === "1"} onChange={(event) => setQuery({ fold: event.currentTarget.checked ? 1 : null, row: null })} />
@@ -140,7 +141,8 @@ function FilterHelp({ columns }: { columns: readonly Column[] }) {
         <li><code>faithfulness is not known</code></li>
       </ul>
       <p class="small soft">Operators: &lt; &lt;= &gt; &gt;= == != and ~ (contains). Beside the metrics: <code>verdict</code> (pass, fail, error, aside, unknown),{" "}
-        <code>time</code> (seconds), <code>repeat</code>, <code>labels</code>, <code>id</code>, <code>question</code>, <code>answer</code>.
+        <code>time</code> (seconds), <code>repeat</code>, <code>labels</code>, <code>id</code>, <code>question</code>, <code>answer</code>,
+        and <code>state</code> of the case (fine, wrong, flaky, doubtful, broken, …).
         A name with spaces stands in backquotes. What is unknown matches no comparison.</p>
     </Menu>
   );
@@ -175,6 +177,10 @@ function Menu({ words, label, children }: { words: string; label?: string; child
       {isOpen && <div class="menu-panel" id={id}>{children}</div>}
     </div>
   );
+}
+
+function hasFlaky({ decision }: RunPage): boolean {
+  return decision !== null && !decision.decided_now && decision.groups.some((group) => group.word === "flaky");
 }
 
 function example(columns: readonly Column[]): string {

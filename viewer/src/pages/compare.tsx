@@ -16,7 +16,9 @@ import { CaseChange } from "./compare_case";
 import { Panels } from "./run_slices";
 import "../styles/compare.css";
 
-const KINDS = ["newly failing", "worse", "fixed", "better", "other answer"];
+const KINDS = ["broken", "newly flaky", "newly failing", "lost", "fixed", "worse", "better", "changed", "other answer"];
+/** Kinds that are counted and not listed. */
+const COUNTED = ["still failing", "flaky", "unchanged"];
 
 export function CompareView({ params }: PageProps) {
   const { baseline = "", candidate = "" } = params;
@@ -73,7 +75,8 @@ function Compared({ page }: { page: ComparePage }) {
   return (
     <>
       <section class={`card verdict-card ${toneOf(page.verdict)}`} aria-label="What the comparison shows">
-        <p class="headline">{page.sentence || page.headline}</p>
+        <p class="headline">{page.headline}</p>
+        {page.line && <p class="soft">{page.line}</p>}
         <p class="soft small">{counted(page.n_paired, "case")} in both{alone && `; ${alone}`}.{page.note && ` ${page.note}`}</p>
       </section>
       <section aria-labelledby="differences">
@@ -143,6 +146,7 @@ const TOLD: Record<string, { tone: Tone; icon: string }> = {
   regression: { tone: "bad", icon: "↓" },
   better: { tone: "good", icon: "↑" },
   "no worse": { tone: "good", icon: "✓" },
+  "no loss shown": { tone: "soft", icon: "" },
   "no change": { tone: "soft", icon: "=" },
   "cannot tell": { tone: "warn", icon: "?" },
   "not compared": { tone: "soft", icon: "–" },
@@ -164,6 +168,7 @@ function Changes({ page }: { page: ComparePage }) {
   const chosen = place.value.query.get("kind") ?? kinds[0] ?? "";
   const shown = page.cases.filter((each) => each.kind === chosen);
   const total = page.n_by_kind[chosen] ?? shown.length;
+  const counts = COUNTED.filter((kind) => page.n_by_kind[kind]).map((kind) => `${count(page.n_by_kind[kind] ?? 0)} ${kind}`);
   return (
     <section aria-labelledby="changes">
       <h2 id="changes">Cases that changed</h2>
@@ -176,7 +181,7 @@ function Changes({ page }: { page: ComparePage }) {
                 {kind} <span class="soft">{count(page.n_by_kind[kind] ?? 0)}</span>
               </a>
             ))}
-            {(page.n_by_kind["unchanged"] ?? 0) > 0 && <span class="soft small tab-note">{count(page.n_by_kind["unchanged"] ?? 0)} unchanged</span>}
+            {counts.length > 0 && <span class="soft small tab-note">{counts.join(", ")}</span>}
           </nav>
           <ul class="changes">
             {shown.map((each) => <CaseChange key={each.case_id} page={page} change={each} />)}

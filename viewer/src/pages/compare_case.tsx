@@ -18,13 +18,14 @@ export function CaseChange({ page, change }: { page: ComparePage; change: CaseDi
       <button type="button" class="change-head" aria-expanded={isOpen} onClick={() => setQuery({ open: isOpen ? null : change.case_id })}>
         <span aria-hidden="true" class="soft">{isOpen ? "▾" : "▸"}</span>
         <span class="strong clip">{change.case_id}</span>
+        {change.why && <span class="change-text small clip" title={change.why}>{change.why}</span>}
         <span class="change-scores small">
           {change.scores.slice(0, isOpen ? undefined : 4).map((each) => (
             <span key={each.metric} class="nowrap"><span class="soft">{each.metric}</span> {quantity(each.baseline, each.unit)} → <b>{quantity(each.candidate, each.unit)}</b></span>
           ))}
           {change.same_answer && <span class="soft">same answer</span>}
         </span>
-        {change.scores.length === 0 && !isOpen && <span class="soft small clip change-text">{textOf(change.candidate)}</span>}
+        {change.scores.length === 0 && !change.why && !isOpen && <span class="soft small clip change-text">{textOf(change.candidate)}</span>}
       </button>
       {isOpen && <Opened page={page} change={change} />}
     </li>
@@ -42,6 +43,7 @@ function Opened({ page, change }: { page: ComparePage; change: CaseDifference })
   const query = after?.query ?? before?.query;
   return (
     <div class="change-body">
+      {change.tries && <p class="small">{change.why && <b>{change.why} </b>}<span class="soft">{change.tries}</span></p>}
       {query && <p class="change-query"><span class="soft small">question</span> {query}</p>}
       <div class="sides">
         <p class="side-head"><span class="soft small">baseline</span> <CaseAddress run={page.baseline.id} detail={before} /></p>

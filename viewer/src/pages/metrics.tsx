@@ -65,7 +65,8 @@ function Entry({ entry, isChosen }: { entry: CatalogEntry; isChosen: boolean }) 
         <div class="chips">
           {entry.direction !== "none" && <Chip>{DIRECTIONS[entry.direction].mark} {DIRECTIONS[entry.direction].words}</Chip>}
           <Chip>{rangeText(entry)}</Chip>
-          {entry.extra && <Chip title={`pip install 'agentunit-eval[${entry.extra}]'`}>needs {entry.extra}</Chip>}
+          {entry.check && <Chip>a check: passes at 1.0</Chip>}
+          {entry.extra && <Chip title={`${installCommand(entry.extra)} in a checkout of AgentUnit`}>needs {entry.extra}</Chip>}
         </div>
       </div>
       <div>
@@ -88,6 +89,12 @@ function Entry({ entry, isChosen }: { entry: CatalogEntry; isChosen: boolean }) 
       </dl>
     </article>
   );
+}
+
+/** AgentUnit is on no index, where anybody could register its names: a checkout is what pip is asked to install. */
+function installCommand(extra: string): string {
+  if (extra === "local") return "pip install . ./packages/agentunit-local";
+  return `pip install ".[${extra}]"`;
 }
 
 function rangeText(entry: CatalogEntry): string {

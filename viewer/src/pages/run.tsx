@@ -1,13 +1,15 @@
 // One run: the verdict and why, its metrics, amounts, slices, what was not scored, and failures and low scores by cause.
 import { go, href } from "../address";
+import { Verdict } from "../components/badges";
 import { CaseLinks } from "../components/case_link";
 import { RunHeader, useRun } from "../components/run_header";
 import { Shown, Waiting } from "../components/states";
-import { counted } from "../figures";
+import { ago, counted, date } from "../figures";
 import { useKeys } from "../keys";
 import type { PageProps } from "../pages";
 import type { Decision, RunPage } from "../types";
 import { Causes, KnownFailures, Unscored } from "./run_failures";
+import { Findings } from "./run_findings";
 import { Amounts, Metrics } from "./run_metrics";
 import { Gates } from "./run_gates";
 import { Slices } from "./run_slices";
@@ -37,6 +39,7 @@ function Sections({ page }: { page: RunPage }) {
   return (
     <>
       {page.decision && <VerdictSection run={run} decision={page.decision} resume={page.resume} />}
+      {page.decision && <Findings run={run} decision={page.decision} />}
       <Gates run={run} gates={page.gates} />
       <Causes run={run} title="Failures by cause" name="failures" groups={page.failures} tone="bad" icon="!" />
       <Causes run={run} title="Low scores by cause" name="causes" groups={page.causes} tone="soft" />
@@ -58,7 +61,7 @@ function Sections({ page }: { page: RunPage }) {
 function Facts({ page }: { page: RunPage }) {
   return (
     <dl class="facts small">
-      <div><dt>size</dt><dd>{counted(page.n_cases, "case")}{page.n_repeats > 1 && ` × ${page.n_repeats} repeats`}</dd></div>
+      <div><dt>size</dt><dd>{page.line.size}</dd></div>
       {page.n_failed > 0 && <div><dt>agent failed</dt><dd class="bad-text">{counted(page.n_failed, "time")}</dd></div>}
       {page.facts.map(([name, text]) => <div key={name}><dt>{name}</dt><dd>{text}</dd></div>)}
     </dl>
@@ -70,6 +73,8 @@ function VerdictSection({ run, decision, resume }: { run: string; decision: Deci
   return (
     <section class={`card verdict-card ${decision.verdict ? tone : ""}`} aria-label="Verdict">
       <p class="headline">{decision.headline}</p>
+      {decision.line && <p class="soft">{decision.line}</p>}
+      {decision.counts && <p class="soft small">{decision.counts}</p>}
       {decision.reasons.length > 0 && (
         <ul class="lines">
           {decision.reasons.map((reason, at) => (
@@ -77,6 +82,12 @@ function VerdictSection({ run, decision, resume }: { run: string; decision: Deci
           ))}
         </ul>
       )}
+      {decision.beside.map((other, at) => (
+        <p key={at} class="small beside">
+          <span class="soft"><b>{other.made_by}</b>{other.against && ` against ${other.against}`}, <time title={date(other.made_at)}>{ago(other.made_at)}</time>:</span>{" "}
+          <Verdict word={other.verdict} /> {other.headline}
+        </p>
+      ))}
       {resume && <p class="soft small">Go on with it: <code>{resume}</code></p>}
     </section>
   );

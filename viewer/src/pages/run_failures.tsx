@@ -22,7 +22,7 @@ export function Causes({ run, title, name, groups, tone, icon }: {
             </div>
             <p class="cause">{group.error}</p>
             {group.line && <pre class="plain small">{group.line}</pre>}
-            <CaseLinks run={run} ids={group.cases} total={Math.max(group.cases.length, group.n_records)} />
+            <CaseLinks run={run} ids={group.cases} total={group.n_cases} />
           </article>
         ))}
       </div>
@@ -56,7 +56,7 @@ export function Unscored({ run, lines }: { run: string; lines: UnscoredLine[] })
         { name: "metric", isInline: true, head: "metric", cell: (line) => line.metric },
         { name: "status", isInline: true, head: <span class="sr">status</span>, cell: (line) => line.status === "error" ? <Badge tone="bad" icon="!">error</Badge> : <Badge tone="soft">{WORDS[line.status]}</Badge> },
         { name: "reason", head: "reason", cell: (line) => <span class="cause">{line.reason}</span> },
-        { name: "n", head: "records", isNumber: true, cell: (line) => line.n_records === line.n_cases ? count(line.n_cases) : `${count(line.n_cases)} of ${count(line.n_records)}` },
+        { name: "n", head: "records", isNumber: true, cell: (line) => count(line.n_records) },
         { name: "cases", head: "cases", isWide: true, cell: (line) => <CaseLinks run={run} ids={line.first_cases.slice(0, 3)} total={line.n_cases} /> },
       ]} />
     </section>

@@ -90,7 +90,7 @@ function columns(runs: RunLine[], picked: string[], pick: (id: string) => void):
     },
     { name: "verdict", isInline: true, head: "verdict", cell: (run) => <RunVerdict line={run} /> },
     { name: "run", isInline: true, head: "run", cell: (run) => <RunName run={run} /> },
-    { name: "cases", head: "cases", isNumber: true, isWide: true, cell: (run) => <Size run={run} /> },
+    { name: "size", head: "size", isNumber: true, isWide: true, cell: (run) => <Size run={run} /> },
     { name: "metrics", isInline: true, head: "key metrics", cell: (run) => <KeyMetrics run={run} /> },
     { name: "cost", head: "cost", isNumber: true, isWide: true, cell: (run) => dollars(run.cost_usd) },
     { name: "when", head: "when", isNumber: true, isWide: true, cell: (run) => <time title={date(run.created_at)}>{ago(run.created_at)}</time> },
@@ -117,8 +117,8 @@ function RunName({ run }: { run: RunLine }) {
 function Size({ run }: { run: RunLine }) {
   return (
     <>
-      {count(run.n_done)}
-      {run.n_failed > 0 && <div class="small bad-text">{count(run.n_failed)} failed</div>}
+      {run.size || counted(run.n_done, "record")}
+      {run.n_failed > 0 && <div class="small bad-text">failed {counted(run.n_failed, "time")}</div>}
     </>
   );
 }

@@ -23,6 +23,8 @@ interface Rows {
   /** The answers of all repeats, where they are folded. */
   searched: string[] | null;
   verdict: string[];
+  /** Empty where it is not known. */
+  state: string[];
   failed: boolean[];
   elapsed: Float64Array;
   values: Float64Array[];
@@ -117,6 +119,9 @@ export class CaseTable {
         case "labels": return rows.n_labels[row] ?? 0;
         case "verdict": return LETTERS[rows.verdict[row] ?? "-"] ?? "unknown";
         case "id": return rows.id[row] ?? null;
+        case "state":
+          if (rows.state.length === 0) throw new ViewerError("The states of cases were not kept with this run.");
+          return rows.state[row] ?? null;
         case "question": return rows.query[row] ?? null;
         default: return (rows.searched ?? rows.answer)[row] ?? null;
       }
@@ -165,6 +170,7 @@ async function joined(parts: CaseColumns[], n_columns: number): Promise<Rows> {
     answer: parts.flatMap((part) => part.answer),
     searched: null,
     verdict: parts.flatMap((part) => [...part.verdict]),
+    state: parts.flatMap((part) => part.state),
     failed: parts.flatMap((part) => part.failed.map(Boolean)),
     elapsed: numbers(parts.map((part) => part.elapsed_s)),
     values,
@@ -203,6 +209,7 @@ async function fold(records: Rows): Promise<Rows> {
     answer: firsts.map((at) => records.answer[at] ?? ""),
     searched: all.map((group) => group.map((at) => records.answer[at] ?? "").join("\n")),
     verdict: all.map((group) => foldedVerdict(group.map((at) => records.verdict[at] ?? "-"))),
+    state: records.state.length === 0 ? [] : firsts.map((at) => records.state[at] ?? ""),
     failed: all.map((group) => group.some((at) => records.failed[at])),
     elapsed: Float64Array.from(all, (group) => meanOf(records.elapsed, group)),
     values,

@@ -1,5 +1,5 @@
 // Filter expressions: faithfulness < 0.5 and not (verdict == fail or answer ~ "refund"). The server reads the same language
-// (src/agentunit/viewer/filters.py); viewer/filter_cases.json tests both.
+// (src/agentunit/addons/viewer/filters.py); viewer/filter_cases.json tests both.
 import { ViewerError } from "./errors";
 
 /** What a name stands for in one row; null is unknown, and so is an empty text. */
@@ -13,7 +13,7 @@ interface Token {
 }
 
 export const VERDICTS = ["pass", "fail", "error", "aside", "unknown"];
-export const TEXT_FIELDS = ["id", "question", "answer"];
+export const TEXT_FIELDS = ["id", "question", "answer", "state"];
 export const NUMBER_FIELDS = ["time", "repeat", "labels"];
 const MOST_LENGTH = 2_000;
 const MOST_DEPTH = 50;

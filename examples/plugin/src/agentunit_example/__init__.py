@@ -1,1 +1,1 @@
-"""One metric, one backend, one trace format and one reporter for AgentUnit."""
+"""One part of each kind that a package can add to AgentUnit."""

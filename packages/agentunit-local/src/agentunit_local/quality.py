@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from agentunit.backends.quality import QualityQuestion, Verdict
-from agentunit_local.answer_matching import contradiction, correctness, match_features
+from agentunit_local.answer_matching import contradiction, correctness, match_features, why_matched
 from agentunit_local.grounding.calibration import Calibration, calibration_of, relevance_weights
 from agentunit_local.grounding.claims import claims_of, only_declines, why_no_claims
 from agentunit_local.grounding.cross_encoder import SHIPPED, CrossEncoder, opened
@@ -111,7 +111,7 @@ class LocalBackend:
     def _correctness(self, question: QualityQuestion) -> Judging:
         answer = question.answer
         if any(answer.strip() == each.strip() for each in question.expected):
-            return Verdict(1.0, {"matched": "equal to an expected answer"})
+            return Verdict(1.0, {"matched": "equal to an expected answer", "why": "equals an expected answer"})
         if not answer.strip():
             return Verdict(None, {"reason": "the answer is empty"})
         language = _language([answer], question.expected)
@@ -127,7 +127,9 @@ class LocalBackend:
         if found is not None:
             detail["rule"] = found.rule
         if not question.question:
-            return Verdict(round(min(most, matched), 6), {**detail, "matched": round(matched, 4)})
+            value = min(most, matched)
+            detail["why"] = found.rule if found is not None else why_matched(features, matched, value)
+            return Verdict(round(value, 6), {**detail, "matched": round(matched, 4)})
         (score,) = yield [correctness_pair(question)]
         logit = score.logit
         weights = self._calibration().correctness
@@ -137,7 +139,9 @@ class LocalBackend:
         unread = len(answer.split()) - _ANSWER_WORDS, len(question.expected) - _EXPECTED_ANSWERS
         if max(unread) > 0:
             detail["not_read_by_model"] = {"answer_words": max(0, unread[0]), "expected_answers": max(0, unread[1])}
-        return Verdict(round(min(most, 1 / (1 + exp(-total))), 6), detail)
+        value = min(most, 1 / (1 + exp(-total)))
+        detail["why"] = found.rule if found is not None else why_matched(features, matched, value)
+        return Verdict(round(value, 6), detail)
 
     def _relevance(self, question: QualityQuestion) -> Judging:
         if not question.question or not question.question.strip():

@@ -8,8 +8,8 @@ import json
 import re
 from collections.abc import Sequence
 
-from agentunit.formulas.identifiers import bits_per_character
-from agentunit.privacy.detection.engine import BETWEEN, Candidate, Recognizer, Span
+from agentunit.formulas.checksums import bits_per_character
+from agentunit.privacy.detection.engine import BETWEEN, Accepted, Candidate, Recognizer
 from agentunit.privacy.detection.secret_forms import in_words
 
 _RANDOM_BITS = 3.0
@@ -24,7 +24,7 @@ _DIGIT = re.compile(rb"[0-9]")
 _CLOSING = b".,;:)]}>*\\\"'`"
 
 
-def check_random(candidate: Candidate) -> Sequence[Span]:
+def check_random(candidate: Candidate) -> Sequence[Accepted]:
     """A value that looks drawn by lot: many different letters and digits, or letters that make no words."""
     written = candidate.written[-256:]
     if not _LETTER.search(written) or len(set(written)) < 8:
@@ -36,15 +36,15 @@ def check_random(candidate: Candidate) -> Sequence[Span]:
     return candidate.whole()
 
 
-def check_password(candidate: Candidate) -> Sequence[Span]:
+def check_password(candidate: Candidate) -> Sequence[Accepted]:
     """An assigned value that is not a type, a placeholder, a variable or a call."""
     kept = candidate.written.rstrip(_CLOSING)
     if len(kept) < 4 or _NOT_SECRET.fullmatch(kept):
         return ()
-    return (Span(candidate.start, candidate.start + len(kept), candidate.confidence),)
+    return (Accepted(candidate.start, candidate.start + len(kept), candidate.confidence),)
 
 
-def check_password_word(candidate: Candidate) -> Sequence[Span]:
+def check_password_word(candidate: Candidate) -> Sequence[Accepted]:
     """A plain word as a password, unless it says something about the password: "is wrong", "was changed"."""
     written, after = candidate.written.lower(), candidate.after(5)
     if after and after[:1] not in b".!,;\n\"'`" and after != b" and ":
@@ -54,7 +54,7 @@ def check_password_word(candidate: Candidate) -> Sequence[Span]:
     return check_password(candidate)
 
 
-def check_password_beside(candidate: Candidate) -> Sequence[Span]:
+def check_password_beside(candidate: Candidate) -> Sequence[Accepted]:
     """What stands right beside the word: letters with digits or signs, as no sentence goes on."""
     written = candidate.written.rstrip(_CLOSING)
     if not _LETTER.search(written) or not (_DIGIT.search(written) or _SIGN.search(written)) or len(written) < 6:
@@ -62,7 +62,7 @@ def check_password_beside(candidate: Candidate) -> Sequence[Span]:
     return check_password(candidate)
 
 
-def check_pin(candidate: Candidate) -> Sequence[Span]:
+def check_pin(candidate: Candidate) -> Sequence[Accepted]:
     """Four to eight digits that are no year of a date, and no postal code."""
     after = candidate.after(2)
     return () if after[:1] in (b"-", b"/", b".") and after[1:].isdigit() else candidate.whole()
@@ -98,7 +98,6 @@ _PASSWORD = (
 # What joins a word for a password to other words in the name of a field: userPassword, PGPASSWORD, db_password.
 _PASSWORD_FIELD = rf"(?:(?:\b|_|\b[A-Z]{{2,12}}){_PASSWORD}|[a-z](?:Password|Passwd|Passphrase|Passcode|Pwd))"
 _FOR_WHAT = r"(?: (?i:for|to|of|on|at) (?:[A-Za-z0-9'.@_-]{1,24} ){1,5}?| )"
-_LOGIN_WORD = r"(?i:log(?:ged)? ?in|sign(?:ed)? ?in|user(?:name)?|account|login|credentials|ssh|connect|unlock)"
 _SECRET = (
     "(?i:api[_ -]?key|access[_-]?key(?:[_-]?id)?|secret(?:[_-]?(?:access[_-]?)?key)?|client[_-]?secret"
     "|(?:access|auth|refresh|bearer|session|id|api)[_-]?token|token|authorization|account[_-]?key"
@@ -204,7 +203,7 @@ _KEY_PLACEHOLDER = re.compile(rb"(?i)x{6}|your|example|abcdefghijklmnop")
 _END_MARK = re.compile(rb"-----END [A-Z ]{0,40}-----")
 
 
-def check_jwt(candidate: Candidate) -> Sequence[Span]:
+def check_jwt(candidate: Candidate) -> Sequence[Accepted]:
     """A token whose first part is the Base64 of a JSON object."""
     header = candidate.written.partition(b".")[0]
     if len(header) > _MOST_HEADER_CHARACTERS:
@@ -216,19 +215,19 @@ def check_jwt(candidate: Candidate) -> Sequence[Span]:
     return candidate.whole() if isinstance(decoded, dict) else ()
 
 
-def check_private_key(candidate: Candidate) -> Sequence[Span]:
+def check_private_key(candidate: Candidate) -> Sequence[Accepted]:
     """The key from its first mark to its last, or as far as it goes where the last is cut off."""
     buffer, end = candidate.buffer, candidate.end
     next_mark = buffer.find(b"-----", end, end + _MOST_KEY_BYTES)
     closing = _END_MARK.match(buffer, next_mark) if next_mark >= 0 else None
     if closing is not None and BETWEEN not in buffer[end:next_mark]:
-        return [Span(candidate.start, closing.end(), candidate.confidence)]
+        return [Accepted(candidate.start, closing.end(), candidate.confidence)]
     body = _KEY_BODY.match(buffer, end, end + _MOST_KEY_BYTES)
     cut = body.end() if body is not None else end
-    return [Span(candidate.start, end + len(buffer[end:cut].rstrip()), candidate.confidence)]
+    return [Accepted(candidate.start, end + len(buffer[end:cut].rstrip()), candidate.confidence)]
 
 
-def check_known(candidate: Candidate) -> Sequence[Span]:
+def check_known(candidate: Candidate) -> Sequence[Accepted]:
     """A key with a known beginning, unless it is written out as a placeholder."""
     return () if _KEY_PLACEHOLDER.search(candidate.written[:256]) else candidate.whole()
 

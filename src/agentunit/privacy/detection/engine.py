@@ -2,7 +2,8 @@
 
 The texts are joined into one buffer of UTF-8 with a byte between them that UTF-8 never contains and that no pattern
 may match, so nothing found ever reaches over the end of a text. Each table is one pass of RE2 over the buffer; what
-it finds is a candidate, and only candidates cost Python time.
+it finds is a candidate, and only candidates cost Python time. One pass before it tells which tables can find anything:
+most find nothing in most texts.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _BATCH_BYTES = 4 << 20
 _AUTOMATON_BYTES = 64 << 20
 
 
-class Span(NamedTuple):
+class Accepted(NamedTuple):
     """What a check accepts: bytes ``start`` to ``end`` of the buffer, with this confidence."""
 
     start: int
@@ -49,12 +50,12 @@ class Candidate(NamedTuple):
         """Up to this many bytes of the same text that follow."""
         return self.buffer[self.end : self.end + n_bytes].partition(BETWEEN)[0]
 
-    def whole(self) -> tuple[Span, ...]:
+    def whole(self) -> tuple[Accepted, ...]:
         """Accept the match as it is."""
-        return (Span(self.start, self.end, self.confidence),)
+        return (Accepted(self.start, self.end, self.confidence),)
 
 
-Check = Callable[[Candidate], Sequence[Span]]
+Check = Callable[[Candidate], Sequence[Accepted]]
 
 
 class Recognizer(NamedTuple):
@@ -84,13 +85,8 @@ class Table:
     def __init__(self, recognizers: Sequence[Recognizer]) -> None:
         import re2
 
-        options = re2.Options()
-        options.encoding = re2.Options.Encoding.LATIN1
-        options.max_mem = _AUTOMATON_BYTES
-        options.never_capture = True
-        options.log_errors = False
-        union = "|".join(f"(?:{each.pattern})" for each in recognizers)
-        self._union: Any = re2.compile(union.encode("latin-1"), options)
+        self.union = "|".join(f"(?:{each.pattern})" for each in recognizers).encode("latin-1")
+        self._union: Any = re2.compile(self.union, _options())
         numbered = (
             f"(?P<row{n}>{each.pattern.replace('?P<value>', f'?P<value{n}>')})" for n, each in enumerate(recognizers)
         )
@@ -102,7 +98,7 @@ class Table:
         self._longest_bytes = max(each.longest_bytes for each in recognizers)
         self._only = recognizers[0] if len(recognizers) == 1 and "value0" not in self._which.groupindex else None
 
-    def find(self, buffer: bytes) -> Iterator[tuple[Recognizer, Span]]:
+    def find(self, buffer: bytes) -> Iterator[tuple[Recognizer, Accepted]]:
         """Everything in the buffer that passes its check, as spans of bytes."""
         at, n_bytes = 0, len(buffer)
         while at < n_bytes:
@@ -132,12 +128,46 @@ class Table:
         return recognizer, Candidate(buffer, start, end, recognizer.confidence)
 
 
-def find_in_texts(tables: Sequence[Table], texts: Sequence[str]) -> list[list[Finding]]:
-    """What the tables find in each text, in no particular order and possibly overlapping."""
-    findings: list[list[Finding]] = []
-    for batch in _batches(texts):
-        findings += _find_in_batch(tables, batch)
-    return findings
+class Tables:
+    """Several tables and, for a quick look at each text, the patterns of most of them in one automaton.
+
+    Tables whose patterns count the words before a value belong to ``alone``: with others in one automaton they would
+    have too many states.
+    """
+
+    def __init__(self, tables: Sequence[Sequence[Recognizer]], alone: Sequence[Sequence[Recognizer]] = ()) -> None:
+        import re2
+
+        self._tables = [Table(each) for each in tables]
+        self._alone = [Table(each) for each in alone]
+        # A set of patterns never gives up, as a single one may: it is as sure as the tables are.
+        self._set: Any = re2.Set.SearchSet(_options())
+        for table in self._tables:
+            self._set.Add(table.union)
+        self._set.Compile()
+
+    def find(self, texts: Sequence[str]) -> list[list[Finding]]:
+        """What the tables find in each text, in no particular order and possibly overlapping."""
+        findings: list[list[Finding]] = []
+        for batch in _batches(texts):
+            found: list[list[Finding]] = [[] for _ in batch]
+            worth_a_look: list[int] = []
+            wanted: set[int] = set()
+            for number, text in enumerate(batch):
+                places = self._set.Match(text)
+                if places:
+                    worth_a_look.append(number)
+                    wanted.update(places)
+            if worth_a_look:
+                tables = [self._tables[place] for place in sorted(wanted)]
+                more = _find_in_batch(tables, [batch[number] for number in worth_a_look])
+                for number, findings_here in zip(worth_a_look, more, strict=True):
+                    found[number] = findings_here
+            if self._alone:
+                for findings_here, more_here in zip(found, _find_in_batch(self._alone, batch), strict=True):
+                    findings_here += more_here
+            findings += found
+        return findings
 
 
 def without_overlaps(findings: Sequence[Finding]) -> list[Finding]:
@@ -154,6 +184,17 @@ def without_overlaps(findings: Sequence[Finding]) -> list[Finding]:
         kept.append(each)
         taken[each.start : each.end] = b"\1" * (each.end - each.start)
     return sorted(kept, key=lambda each: each.start)
+
+
+def _options() -> Any:
+    import re2
+
+    options = re2.Options()
+    options.encoding = re2.Options.Encoding.LATIN1
+    options.max_mem = _AUTOMATON_BYTES
+    options.never_capture = True
+    options.log_errors = False
+    return options
 
 
 def _batches(texts: Sequence[str]) -> Iterator[list[bytes]]:

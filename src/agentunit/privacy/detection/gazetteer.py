@@ -101,3 +101,59 @@ def phrases(text: str) -> tuple[str, ...]:
     ('name is', 'on behalf of')
     """
     return tuple(" ".join(phrase.split()) for phrase in text.split("|"))
+
+
+# Words that look like names and mostly are none.
+AMBIGUOUS = word_set(
+    """
+    mark will may grace rose bill jack frank art hope faith joy dawn april june august summer christian rich
+    drew sue pat chase grant wade gene ray guy miles dean earl duke lance cliff brook brooke amber crystal ruby
+    pearl ivy iris violet olive heather holly penny candy sandy dusty rusty sunny stormy destiny harmony melody
+    charity prudence patience victor carol robin jay bob rob max mercy norm buck chip chuck dick pierce lane
+    reed dale glen heath forest hunter mason carter cooper tanner parker tucker porter taylor tyler sky star
+    angel king prince major german early young long an see so my in van le do page case price royal son autumn
+    precious edit else job line nail nova pal said sol tea urban ale ales aria aura bent curt fedora fern franc
+    gale imam karma kelvin lore magnolia mare nadir nil rune rut sari tiara tor valentine vita per ola sala
+    """
+)
+"""Frequent first names that are just as frequent as plain words."""
+
+PLAIN_WORDS = word_set(
+    """
+    monday tuesday wednesday thursday friday saturday sunday january february march april may june july august
+    september october november december christmas easter ramadan hanukkah thanksgiving halloween mr mrs ms miss
+    dr prof sir madam lord lady google amazon microsoft apple facebook meta netflix twitter youtube instagram
+    linkedin paypal visa mastercard amex uber airbnb tesla toyota honda bmw ford nokia samsung sony intel nvidia
+    oracle ibm siri alexa cortana gemini claude chatgpt gpt windows android linux python java javascript github
+    docker english bible god jesus christ allah i'm i'd i'll i've us on in as an at be by do go he if is it me
+    my no of ok or so to up we am are internet covid hi hello hey dear thanks regards sincerely mom dad mum
+    daddy mommy grandma grandpa oh ah uh um mm mm-hmm hmm huh yeah yes yep nope wow ha haha lol please judge
+    captain colonel professor doctor president senator officer uncle aunt auntie detective mayor queen princess
+    pope chancellor minister governor sheriff coach nurse general sergeant lieutenant inspector mister madame
+    monsieur herr frau phd md mars venus jupiter mercury saturn america europe asia africa washington england
+    scotland wales britain north south east west northern southern eastern western san santa saint st santo los
+    las el la new mount mt lake fort port cape upper lower great grand uss usns po api json http https url id
+    usa uk eu un nato fbi cia nasa wikipedia wikimedia imdb tiktok reddit spotify whatsapp telegram snapchat
+    pinterest yahoo bing firefox chromium safari pytorch tensorflow numpy pandas kubernetes postgres mysql
+    sqlite typescript yaml toml html bluetooth wifi airplane smartphone laptop website email online offline
+    oauth config codebase dataset timestamp username workflow webpage metadata plugin backend frontend
+    januar februar märz mai juni juli oktober dezember montag dienstag mittwoch donnerstag freitag samstag sonntag
+    janvier fevrier mars avril juin juillet aout septembre octobre decembre lundi mardi mercredi jeudi vendredi samedi
+    dimanche enero febrero marzo abril mayo junio julio septiembre octubre noviembre diciembre lunes martes miercoles
+    jueves viernes sabado domingo janeiro fevereiro marco maio junho julho setembro outubro novembro dezembro gennaio
+    febbraio aprile maggio giugno per luglio settembre ottobre dicembre sie ihr ihre herrn damen herren guten hallo
+    bonjour merci hola gracias estimado estimada prezado prezada olá ola obrigado obrigada gentile grazie buongiorno
+    señor señora senhor senhora signor signora kunde kundin kundinnen kunden bestellung rechnung lieferung anfrage
+    anhang angebot vertrag termin uhr euro straße woche monat jahr team service cliente clientes pedido factura fatura
+    commande facture livraison ordine fattura consegna bestelling
+    apache kafka grafana redis terraform kibana airflow hadoop elasticsearch rabbitmq nginx ansible
+    logitech philips patagonia anker fitbit garmin adidas nike reebok lenovo asus acer huawei xiaomi oneplus oppo
+    panasonic canon nikon gopro dyson ikea bosch siemens braun nespresso starbucks mcdonald mcdonalds walmart costco
+    target verizon comcast vodafone fedex dhl ups boeing airbus porsche volkswagen audi hyundai nissan mazda subaru
+    volvo fiat renault peugeot citroen skoda lexus acura jeep chrysler dodge chevrolet cadillac buick mercedes harley
+    yamaha suzuki kawasaki ducati salesforce hubspot zendesk shopify squarespace wordpress dropbox slack zoom trello
+    jira confluence bitbucket gitlab jenkins circleci datadog splunk snowflake databricks anthropic openai mistral
+    llama copilot playstation nintendo xbox kindle pixel galaxy macbook iphone ipad airpods chromebook thinkpad
+    """
+)
+"""Capitalised words that are no names here, or open the name of something else, whatever the lists say."""

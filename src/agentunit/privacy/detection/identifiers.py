@@ -9,8 +9,9 @@ import re
 from collections.abc import Callable, Sequence
 from ipaddress import AddressValueError, IPv6Address
 
-from agentunit.formulas.identifiers import IBAN_LENGTHS, base58check_valid, bech32_valid, eip55_valid, iban_valid
-from agentunit.privacy.detection.engine import Candidate, Check, Recognizer, Span
+from agentunit.formulas.checksums import IBAN_LENGTHS, base58check_valid, bech32_valid, eip55_valid, iban_valid
+from agentunit.privacy.detection.engine import Accepted, Candidate, Check, Recognizer
+from agentunit.privacy.detection.gazetteer import Kind, kinds_of
 from agentunit.privacy.findings import CATALOG_CONFIDENCE
 
 _LOCAL = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.!#$%&'*+/=?^_`{|}~-" + bytes(
@@ -24,12 +25,12 @@ _LATIN_END = re.compile(rb"[A-Za-z0-9._%+-]+\Z")
 _HOST_CHARACTER = r"[A-Za-z0-9\x80-\xf4]"
 
 
-def check_email(candidate: Candidate) -> Sequence[Span]:
+def check_email(candidate: Candidate) -> Sequence[Accepted]:
     """The domain of a match, with the local part before its @."""
     window = candidate.before(_MOST_LOCAL_BYTES + 2)
     if window.endswith(b'"'):
         quoted = _quoted_local(window)
-        return [Span(candidate.start - len(quoted), candidate.end, candidate.confidence)] if quoted else ()
+        return [Accepted(candidate.start - len(quoted), candidate.end, candidate.confidence)] if quoted else ()
     local = window[len(window.rstrip(_LOCAL)) :]
     if len(local) > _MOST_LOCAL_BYTES:
         return ()
@@ -47,7 +48,7 @@ def check_email(candidate: Candidate) -> Sequence[Span]:
     # What stands there is the password of a URL.
     if before.endswith(b":") and re.search(rb"://[!-~]{0,64}:\Z", before) is not None:
         return ()
-    return [Span(start, candidate.end, candidate.confidence)]
+    return [Accepted(start, candidate.end, candidate.confidence)]
 
 
 def _after_other_script(local: bytes) -> bytes:
@@ -101,7 +102,7 @@ _SPELLED_HOST = re.compile(rb"(?i)[a-z0-9][a-z0-9_+.-]{0,40}\Z")
 _MOST_SPELLED_BYTES = 120
 
 
-def check_spelled_email(candidate: Candidate) -> Sequence[Span]:
+def check_spelled_email(candidate: Candidate) -> Sequence[Accepted]:
     """An address in words, from its last dot backwards: ``ada at example dot org``."""
     found = _SPELLED.search(candidate.before(_MOST_SPELLED_BYTES))
     if found is None:
@@ -110,13 +111,36 @@ def check_spelled_email(candidate: Candidate) -> Sequence[Span]:
     # "Look at example dot com" is no address: a word that people look, arrive or work with stands before.
     if mail.lower().split(b" ")[0] in _BEFORE_PLACES:
         return ()
-    return [Span(candidate.start - len(mail), candidate.end, candidate.confidence)]
+    return [Accepted(candidate.start - len(mail), candidate.end, candidate.confidence)]
 
 
-def check_bracketed_email(candidate: Candidate) -> Sequence[Span]:
+def check_bracketed_email(candidate: Candidate) -> Sequence[Accepted]:
     """An address whose @ stands in brackets as a word: ``ada [at] example.org``."""
     found = _SPELLED_HOST.search(candidate.before(_MOST_LOCAL_BYTES))
-    return [Span(candidate.start - len(found[0]), candidate.end, candidate.confidence)] if found else ()
+    return [Accepted(candidate.start - len(found[0]), candidate.end, candidate.confidence)] if found else ()
+
+
+_PLAIN_LOCAL = re.compile(rb"[A-Za-z0-9](?:[A-Za-z0-9._+-]{0,40}[A-Za-z0-9])?\Z")
+_NO_MAIL_FOLLOWS = re.compile(rb"[A-Za-z0-9@/_-]|\.[A-Za-z0-9]")
+
+
+def check_email_apart(candidate: Candidate) -> Sequence[Accepted]:
+    """An address with spaces or the end of a line at its @: ``ada.l @ example.org``, not ``lunch @ example.org``."""
+    found = _PLAIN_LOCAL.search(candidate.before(_MOST_LOCAL_BYTES))
+    if found is None or _NO_MAIL_FOLLOWS.match(candidate.after(2)):
+        return ()
+    local = found[0].decode()
+    start = candidate.start - len(local)
+    if candidate._replace(start=start).before(1) in (b"/", b"@", b"_", b".", b"-", b"+", b"\\"):
+        return ()
+    has_marks = not local.isalpha() and not local.isdigit()
+    # A handle may follow a word: "thanks @bob.de".
+    is_handle = candidate.written.lstrip()[1:2].isalnum()
+    plain = Kind.WORD | Kind.RARE_WORD | Kind.PLACE | Kind.COUNTRY | Kind.FOREIGN_WORD
+    is_word = bool(kinds_of(local) & plain) or local.isupper() or local.encode() in _BEFORE_PLACES
+    if not has_marks and (is_handle or is_word or local.isdigit()):
+        return ()
+    return [Accepted(start, candidate.end, candidate.confidence)]
 
 
 _BEFORE_PLACES = frozenset(
@@ -145,6 +169,14 @@ SPELLED_EMAILS = (
         CATALOG_CONFIDENCE["email"],
         check_bracketed_email,
     ),
+    Recognizer(
+        "email",
+        "email_apart",
+        rf"(?:[ \t]{{1,2}}@[ \t]{{0,2}}|@(?:[ \t]{{1,2}}|[ \t]{{0,2}}\r?\n[ \t>]{{0,8}}))"
+        rf"(?i:[a-z0-9-]{{1,40}}(?:\.[a-z0-9-]{{1,40}}){{0,3}}\.{_TOP_DOMAIN})\b",
+        CATALOG_CONFIDENCE["email"],
+        check_email_apart,
+    ),
 )
 
 _JOINED_BEFORE = re.compile(rb"[0-9A-Za-z_:.]\Z")
@@ -156,7 +188,7 @@ _DIGIT = re.compile(rb"[0-9]")
 _HEX_LETTER = re.compile(rb"[A-Fa-f]")
 
 
-def check_ipv6(candidate: Candidate) -> Sequence[Span]:
+def check_ipv6(candidate: Candidate) -> Sequence[Accepted]:
     """An address that parses, holds a digit (``std::add`` does not), and is not the loopback."""
     written = candidate.written.rstrip(b".")
     if written.endswith(b":") and not written.endswith(b"::"):
@@ -174,7 +206,7 @@ def check_ipv6(candidate: Candidate) -> Sequence[Span]:
     return () if address in _NOBODYS or int(address) < 1 << 16 else kept.whole()
 
 
-def check_mac(candidate: Candidate) -> Sequence[Span]:
+def check_mac(candidate: Candidate) -> Sequence[Accepted]:
     """Six or eight pairs, not a longer fingerprint; with dashes at least one letter, since dates have them too."""
     written = candidate.written
     if len(written) not in _MAC_BYTES or _is_joined(candidate) or len(set(written)) < 4:
@@ -182,7 +214,7 @@ def check_mac(candidate: Candidate) -> Sequence[Span]:
     return () if b"-" in written and not _HEX_LETTER.search(written) else candidate.whole()
 
 
-def check_dotted_mac(candidate: Candidate) -> Sequence[Span]:
+def check_dotted_mac(candidate: Candidate) -> Sequence[Accepted]:
     """Three groups of four, with a letter: without one it is a number."""
     return candidate.whole() if _HEX_LETTER.search(candidate.written) and not _is_joined(candidate) else ()
 
@@ -218,7 +250,7 @@ def check_by(holds: Callable[[str], bool]) -> Check:
     return lambda candidate: candidate.whole() if holds(candidate.written.decode("ascii")) else ()
 
 
-def check_iban_in_groups(candidate: Candidate) -> Sequence[Span]:
+def check_iban_in_groups(candidate: Candidate) -> Sequence[Accepted]:
     """The country's length of letters and digits, with separators; words that follow are left out."""
     written = candidate.written.decode("ascii")
     at = [place for place, each in enumerate(written) if each not in " -"]
@@ -228,10 +260,10 @@ def check_iban_in_groups(candidate: Candidate) -> Sequence[Span]:
     end = at[length - 1] + 1
     if written[end : end + 1].isalnum() or not iban_valid("".join(written[place] for place in at[:length])):
         return ()
-    return (Span(candidate.start, candidate.start + end, candidate.confidence),)
+    return (Accepted(candidate.start, candidate.start + end, candidate.confidence),)
 
 
-def check_ethereum(candidate: Candidate) -> Sequence[Span]:
+def check_ethereum(candidate: Candidate) -> Sequence[Accepted]:
     """Forty hexadecimal digits that the words before call an address, or have the checksum in their case."""
     digits = candidate.written[2:].decode("ascii")
     if len(set(digits)) < 4:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 
 from agentunit.privacy.detection.contexts import IS
-from agentunit.privacy.detection.engine import Candidate, Recognizer, Span
+from agentunit.privacy.detection.engine import Accepted, Candidate, Recognizer
 from agentunit.privacy.detection.gazetteer import phrases, words
 
 # Written in any case.
@@ -46,7 +46,7 @@ def _bytes(text: str) -> str:
     return re.escape(text).encode().decode("latin-1")
 
 
-def check_national(candidate: Candidate) -> Sequence[Span]:
+def check_national(candidate: Candidate) -> Sequence[Accepted]:
     """Five digits or more in six to twenty letters and digits, without the words that follow."""
     groups = candidate.written.split(b" ")
     while len(groups) > 1 and not any(48 <= each <= 57 for each in groups[-1]) and len(groups[-1]) > 1:
@@ -58,7 +58,7 @@ def check_national(candidate: Candidate) -> Sequence[Span]:
     # The Italian number has as many letters as digits, the Mexican one more.
     if n_digits < (4 if n_used > 8 else 5) or not 6 <= n_used <= 20 or after.isalnum() or after == b"@":
         return ()
-    return (Span(candidate.start, candidate.start + len(kept), candidate.confidence),)
+    return (Accepted(candidate.start, candidate.start + len(kept), candidate.confidence),)
 
 
 _LATIN = "|".join(_bytes(name).replace(_bytes(" "), "[ _-]?") for name in _NAMES if name[-1].isascii())

@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from agentunit.formulas.identifiers import card_range, longest_number, luhn_valid, ssn_issuable
-from agentunit.privacy.detection.engine import Candidate, Recognizer, Span, catalog_recognizer
+from agentunit.formulas.checksums import card_range, longest_number, luhn_valid, ssn_issuable
+from agentunit.privacy.detection.engine import Accepted, Candidate, Recognizer, catalog_recognizer
 
 # Space, no-break space, narrow no-break space; hyphen-minus, hyphen, no-break hyphen, en dash.
 SPACE = r"(?: |\xc2\xa0|\xe2\x80\xaf)"
@@ -78,7 +78,7 @@ def joined(candidate: Candidate, *, spaces_join: bool = False) -> bool:
     return after[0] in _JOINED or (next_joins and after[1:].isdigit())
 
 
-def check_card(candidate: Candidate) -> Sequence[Span]:
+def check_card(candidate: Candidate) -> Sequence[Accepted]:
     """A card number of a range in use, several in groups of four one after the other, or any four groups of four."""
     digits = digits_of(candidate.written)
     if len(digits) <= 19:
@@ -90,11 +90,11 @@ def check_card(candidate: Candidate) -> Sequence[Span]:
     places = range(0, len(groups) - 3, 4 if len(groups) % 4 == 0 else 1)
     if len(groups) > 4 * _MOST_CARDS_IN_A_ROW or (len(groups) % 4 and len(groups) > 7):
         return ()
-    spans: list[Span] = []
+    spans: list[Accepted] = []
     for place in places:
         start, end = groups[place][0], groups[place + 3][1]
         if _is_common_card(digits_of(candidate.buffer[start:end])) and (not spans or spans[-1].end < start):
-            spans.append(Span(start, end, candidate.confidence))
+            spans.append(Accepted(start, end, candidate.confidence))
     return spans
 
 
@@ -130,7 +130,7 @@ def part_of_decimal(candidate: Candidate) -> bool:
     return candidate.before(1) in (b".", b",", b"-", b"+", b"$") or (after[:1] in (b".", b",") and after[1:].isdigit())
 
 
-def check_ssn(candidate: Candidate) -> Sequence[Span]:
+def check_ssn(candidate: Candidate) -> Sequence[Accepted]:
     """A number with hyphens, issued or not; with spaces one that can have been issued. No part of a longer one."""
     has_spaces = b" " in candidate.written
     if joined(candidate, spaces_join=has_spaces) or is_part_of_code(candidate):
@@ -138,7 +138,7 @@ def check_ssn(candidate: Candidate) -> Sequence[Span]:
     return candidate.whole() if not has_spaces or ssn_issuable(digits_of(candidate.written).decode("ascii")) else ()
 
 
-def check_ipv4(candidate: Candidate) -> Sequence[Span]:
+def check_ipv4(candidate: Candidate) -> Sequence[Accepted]:
     """Four octets that can be somebody's address, and no version."""
     written = candidate.written
     octets = written.split(b".")
@@ -170,7 +170,7 @@ def _is_version(candidate: Candidate, first_octet: int) -> bool:
     return is_small and not about_networks and not _PORT_OR_PREFIX.match(after) and not _NETWORK_WORD.search(after)
 
 
-def check_north_american(candidate: Candidate) -> Sequence[Span]:
+def check_north_american(candidate: Candidate) -> Sequence[Accepted]:
     """Ten digits, or eleven after the trunk's 1; the last four are the last group."""
     written = candidate.written
     groups = _GROUP.findall(without_extension(written))
@@ -180,7 +180,7 @@ def check_north_american(candidate: Candidate) -> Sequence[Span]:
     return () if joined(candidate, spaces_join=b"-" not in written and b"." not in written) else candidate.whole()
 
 
-def check_national(candidate: Candidate) -> Sequence[Span]:
+def check_national(candidate: Candidate) -> Sequence[Accepted]:
     """A trunk 0 and nine to thirteen digits in groups, which are no date."""
     number = without_extension(candidate.written)
     if len(number) > _LONGEST_PHONE_BYTES or len(set(number)) < 4 or joined(candidate, spaces_join=b" " in number):
@@ -193,7 +193,7 @@ def check_national(candidate: Candidate) -> Sequence[Span]:
     return () if _CALENDAR.match(number) else candidate.whole()
 
 
-def check_international(candidate: Candidate) -> Sequence[Span]:
+def check_international(candidate: Candidate) -> Sequence[Accepted]:
     """A number after + or 00, with as many digits as its country has; numbers that follow are left out."""
     whole = candidate.written
     written = without_extension(whole)

@@ -18,14 +18,16 @@ _CONTROLS = bytes(
     code for code in range(128) if (code < 32 and code not in b"\t\n\r\x0b\x0c\x1c\x1d\x1e\x1f") or code == 127
 )
 # Format characters, fillers, joiners, variation selectors and tags: Unicode's "default ignorable" and its controls.
-_INVISIBLE = (
+INVISIBLE_CHARACTERS = (
     "\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u00ad\u034f\u061c\u070f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
     "\u202a-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3"
     "\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-_MARKS = "\u0300-\u036f\u20d0-\u20ff\ufe0f"
+"""The characters that nobody sees, as ranges of a character class."""
+
+MARKS_ON_DIGITS = "\u0300-\u036f\u20d0-\u20ff\ufe0f"
 # Marks may follow what is invisible, as in the digits of keys: 5, U+FE0F, U+20E3.
-INVISIBLE = re.compile(f"(?<=[0-9])[{_INVISIBLE}{_MARKS}]+|[{_INVISIBLE}]+")
+INVISIBLE = re.compile(f"(?<=[0-9])[{INVISIBLE_CHARACTERS}{MARKS_ON_DIGITS}]+|[{INVISIBLE_CHARACTERS}]+")
 """Characters that nobody sees, and marks over, under and around digits."""
 
 # The zeros of all scripts whose digits are written one after another; nine more digits follow each.
@@ -39,7 +41,9 @@ _DASHES = "\u058a\u2010-\u2015\u2043\u207b\u2212\u2e3a\u2e3b\ufe58\ufe63\uff0d"
 _DIGITS = "".join(f"{zero}-{chr(ord(zero) + 9)}" for zero in _ZEROS)
 _WIDE = "\uff20-\uff3a\uff41-\uff5a"
 # A space or hyphen of another kind counts between digits; elsewhere every typeset text has some.
-_UNREADABLE = re.compile(f"[{_INVISIBLE}{_DIGITS}{_WIDE}]|[0-9][{_MARKS}]|[0-9)][{_SPACES}{_DASHES}][0-9(]")
+_UNREADABLE = re.compile(
+    f"[{INVISIBLE_CHARACTERS}{_DIGITS}{_WIDE}]|[0-9][{MARKS_ON_DIGITS}]|[0-9)][{_SPACES}{_DASHES}][0-9(]"
+)
 _READ_AS = {
     **{ord(zero) + value: str(value) for zero in _ZEROS for value in range(10)},
     **{code: chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)},

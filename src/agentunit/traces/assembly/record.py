@@ -8,13 +8,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from agentunit.core.case import DatasetCase
-from agentunit.core.outcome import Outcome, outcome_text
-from agentunit.core.records import Record
+from agentunit.core.records import Outcome, Record, outcome_text
 from agentunit.core.trace import TraceEvent, TraceLog
-from agentunit.traces.assembly.activity import activity_of, attribute_agents
-from agentunit.traces.assembly.autogen_runtime import calls_in_messages, question_in_messages
-from agentunit.traces.assembly.tool_calls import ToolCalls, failure_of, model_calls, model_event, retrieval_events
-from agentunit.traces.assembly.tree import Node, grow, nearest_above, top_down
+from agentunit.traces.assembly._activity import activity_of, attribute_agents, calls_in_messages, question_in_messages
+from agentunit.traces.assembly._tool_calls import ToolCalls, failure_of, model_calls, model_event, retrieval_events
+from agentunit.traces.assembly._tree import Node, grow, nearest_above, top_down
 from agentunit.traces.spans import ReadingNotes, Span
 from agentunit.traces.vocabularies.values import Message, answer_in, as_amount, question_in, text_or_json
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from agentunit.core.results import InputError
+from agentunit.core.results import InputError, decode_json
 from agentunit.traces.formats_base import Source
 from agentunit.traces.json_files.cursor import END, OPEN_BRACE, OPEN_BRACKET, DamagedJson, JsonCursor, UnfitValue
 
@@ -123,3 +123,58 @@ def _decoded_within(data: bytes, into: frozenset[str]) -> Iterator[bytes]:
         yield data
     for array in arrays:
         yield from map(bytes, array)
+
+
+class JsonRow(NamedTuple):
+    """One JSON value, where it stands (the line it ends on, or a name), and what the object around it said before."""
+
+    data: bytes
+    line: int | None
+    around: dict[str, Any]
+    name: str = ""
+
+
+def file_rows(source: Source, within: str | None = None) -> Iterator[JsonRow | InputError]:
+    """The values of a file; of an object with an array called ``within``, the elements of that array.
+
+    What such an object holds before the array comes with each element. The array is never held whole, and of a file
+    that was cut off the elements before the cut are there.
+    """
+    cursor = JsonCursor(source)
+    yield from read_documents(cursor, lambda: _document_rows(cursor, within))
+
+
+def _document_rows(cursor: JsonCursor, within: str | None) -> Iterator[JsonRow | InputError]:
+    first = cursor.peek()
+    if first == OPEN_BRACKET and not cursor.one_a_line:
+        yield from _element_rows(cursor, {})
+    elif first != OPEN_BRACE or within is None:
+        yield JsonRow(cursor.value(), cursor.line, {})
+    else:
+        members: dict[str, bytes] = {}
+        walked_in = False
+        for name in cursor.members():
+            if name == within and cursor.peek() == OPEN_BRACKET:
+                walked_in = True
+                yield from _element_rows(cursor, {key: _decoded(data) for key, data in members.items()})
+            elif not walked_in:
+                members[name] = cursor.value()
+        if not walked_in:
+            joined = b",".join(msgspec.json.encode(name) + b":" + data for name, data in members.items())
+            yield JsonRow(b"{" + joined + b"}", cursor.line, {})
+
+
+def _element_rows(cursor: JsonCursor, around: dict[str, Any]) -> Iterator[JsonRow | InputError]:
+    for _ in cursor.elements():
+        try:
+            yield JsonRow(cursor.value(), cursor.line, around)
+        except UnfitValue as unfit:
+            yield InputError(cursor.source.name, cursor.line, str(unfit))
+
+
+def _decoded(data: bytes) -> Any:
+    """A value beside the rows; one that is no JSON is as good as absent."""
+    try:
+        return decode_json(data)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return None

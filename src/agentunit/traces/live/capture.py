@@ -10,9 +10,11 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from agentunit.core.trace import TraceLog
@@ -56,11 +58,12 @@ class SpanCapture:
 
     def begin(self) -> None:
         """Open the span that all others of this capture stand under."""
-        from agentunit.traces.live.processor import context, listening_provider, trace
+        provider = _listening_provider(self._tracer_provider)
+        from opentelemetry import context, trace
 
         around = trace.get_current_span().get_span_context()
         links = [trace.Link(around)] if around.is_valid else []
-        tracer = listening_provider(self._tracer_provider).get_tracer(CASE_SCOPE)
+        tracer = provider.get_tracer(CASE_SCOPE)
         case = self._case = tracer.start_span(CASE_SPAN, context=context.Context(), links=links)
         self.is_recording = case.is_recording()
         self.outer = _current.get()
@@ -73,10 +76,10 @@ class SpanCapture:
 
     def end(self) -> None:
         """Close it; spans that have not ended by now count as not ended."""
-        from agentunit.traces.live.processor import context
-
         self.stop()
         if self._tokens is not None:
+            from opentelemetry import context
+
             context.detach(self._tokens[0])
             try:
                 _current.reset(self._tokens[1])
@@ -128,6 +131,53 @@ _by_trace: dict[int, SpanCapture] = {}
 _closed: deque[int] = deque(maxlen=_REMEMBERED)
 _current: ContextVar[SpanCapture | None] = ContextVar("agentunit_span_capture", default=None)
 _for_every_case = False
+
+
+# By identity: Logfire's provider cannot be hashed.
+_listened_to: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+
+
+def _listening_provider(wanted: TracerProvider | None) -> TracerProvider:
+    """The wanted provider, else the global one, with our ear in it; where there is none, one is made and set."""
+    try:
+        from opentelemetry import trace
+        from opentelemetry.sdk.trace import TracerProvider
+    except ImportError as error:  # pragma: no cover - tested in a process of its own
+        raise CaptureError(f"capturing spans needs the extra otel: {INSTALL_HINT}") from error
+    provider: Any = trace.get_tracer_provider() if wanted is None else wanted
+    if isinstance(provider, trace.ProxyTracerProvider) and wanted is None:
+        trace.set_tracer_provider(TracerProvider())
+        provider = trace.get_tracer_provider()
+    is_listened_to = _listened_to.get(id(provider)) is provider
+    if not is_listened_to:
+        if not hasattr(provider, "add_span_processor"):
+            raise CaptureError(
+                "spans can be captured from a TracerProvider of the OpenTelemetry SDK; "
+                f"received {type(provider).__module__}.{type(provider).__qualname__}"
+            )
+        provider.add_span_processor(_capture_processor())
+        _listened_to[id(provider)] = provider
+    return provider  # type: ignore[no-any-return]
+
+
+@lru_cache(maxsize=1)
+def _capture_processor() -> Any:
+    """Our ear in the SDK, whose base class is imported only when spans are to be captured."""
+    from opentelemetry.sdk.trace import SpanProcessor
+
+    class CaptureProcessor(SpanProcessor):
+        """Tells of spans. It raises nothing, since that would be raised in the agent's code."""
+
+        def on_start(self, span: Any, parent_context: Any = None) -> None:
+            try:
+                on_start(span)
+            except Exception:  # noqa: BLE001 - a capture that cannot keep a span must not stop the agent
+                count_unattributed()
+
+        def on_end(self, span: ReadableSpan) -> None:
+            on_end(span)
+
+    return CaptureProcessor()
 
 
 def on_start(span: Any) -> None:
@@ -224,9 +274,7 @@ def capture_spans(*, tracer_provider: TracerProvider | None = None) -> Iterator[
 def capture_every_case() -> TracerProvider:
     """From now on, every call of an agent by AgentUnit captures its spans; the provider that is listened to."""
     global _for_every_case
-    from agentunit.traces.live.processor import listening_provider
-
-    provider = listening_provider(None)
+    provider = _listening_provider(None)
     _for_every_case = True
     return provider
 

@@ -15,7 +15,7 @@ from agentunit.core.results import InputError
 from agentunit.traces.formats_base import Opening, Source, TraceFormat
 from agentunit.traces.json_files.cursor import OPEN_BRACE, OPEN_BRACKET, DamagedJson, JsonCursor, UnfitValue
 from agentunit.traces.json_files.stream import read_documents
-from agentunit.traces.otlp.values import (
+from agentunit.traces.otlp.otlp_values import (
     NOT_OF_GENAI,
     UNDEFINED,
     Encoding,

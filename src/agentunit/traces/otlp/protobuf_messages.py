@@ -11,9 +11,10 @@ from math import isfinite
 from typing import Any, NamedTuple
 
 from agentunit.installation import install_command
-from agentunit.traces.compressed import BROKEN_STREAM, describe_damage
+from agentunit.traces.compressed import read_pieces
 from agentunit.traces.formats_base import Source
-from agentunit.traces.otlp.values import GENAI_EVENTS, TOO_LONG, Encoding
+from agentunit.traces.limits import Parts
+from agentunit.traces.otlp.otlp_values import GENAI_EVENTS, TOO_LONG, Encoding
 from agentunit.traces.spans import LONGEST_ATTRIBUTE, LogEvent, ReadingNotes, Span, SpanEvent, SpanStatus
 
 VARINT, FIXED64, DELIMITED, FIXED32 = 0, 1, 2, 5
@@ -44,6 +45,7 @@ class WireStream:
 
     def __init__(self, source: Source) -> None:
         self._stream = source.stream
+        self._parts = Parts(source.most_parts)
         self._buffer = b""
         self._at = 0
         self._dropped = 0
@@ -95,6 +97,7 @@ class WireStream:
     def fields(self, end: int | None) -> Iterator[WireField]:
         """The fields up to an offset, or to the end. Take or walk a field's content, or it is skipped."""
         while self.offset < end if end is not None else not self.ended():
+            self._parts.count()
             tag = self.varint()
             number, kind = tag >> 3, tag & 7
             if number == 0 or (kind not in _FIXED_BYTES and kind not in (VARINT, DELIMITED)):
@@ -116,25 +119,12 @@ class WireStream:
         """Another chunk, and at least so many bytes if there are so many; false at the end."""
         if self._at_end:
             return False
-        pieces, wanted = [self._buffer[self._at :]], max(n_bytes, _CHUNK_BYTES)
-        try:
-            # Piece by piece: what was read before a compressed stream breaks is still good.
-            while wanted > 0:
-                piece = self._stream.read1(wanted)
-                if not piece:
-                    self._at_end = True
-                    break
-                pieces.append(piece)
-                wanted -= len(piece)
-        except BROKEN_STREAM as error:
-            self._broken = describe_damage(error)
-        except OSError as error:
-            self._broken = (error.strerror or str(error)).lower()
-        self._at_end = self._at_end or self._broken is not None
+        kept = self._buffer[self._at :]
+        pieces, self._at_end, self._broken = read_pieces(self._stream, max(n_bytes, _CHUNK_BYTES))
         self._dropped += self._at
-        self._buffer = b"".join(pieces)
+        self._buffer = b"".join([kept, *pieces])
         self._at = 0
-        return len(self._buffer) > len(pieces[0])
+        return len(self._buffer) > len(kept)
 
 
 _STATUSES: dict[int, SpanStatus] = {0: "unset", 1: "ok", 2: "error"}
@@ -145,7 +135,7 @@ class ProtobufMissing(RuntimeError):
     """A protobuf file was given and the optional package that reads it is not installed."""
 
 
-class Messages:
+class MessageTypes:
     """OTLP's message types, loaded when the first of them is needed."""
 
     def __init__(self) -> None:

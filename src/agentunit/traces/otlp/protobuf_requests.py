@@ -13,18 +13,18 @@ from typing import Literal
 from agentunit.core.results import InputError
 from agentunit.traces.formats_base import Opening, Source, TraceFormat
 from agentunit.traces.limits import LimitExceeded, check_protobuf_nodes, item_too_long, read_limits
+from agentunit.traces.otlp.otlp_values import NOT_OF_GENAI, UNDEFINED, Level, Unpack, Unpacks
 from agentunit.traces.otlp.protobuf_messages import (
     DELIMITED,
     FIXED32,
     FIXED64,
     VARINT,
     BadWire,
-    Messages,
+    MessageTypes,
     ProtobufMissing,
     WireEnds,
     WireStream,
 )
-from agentunit.traces.otlp.values import NOT_OF_GENAI, UNDEFINED, Level, Unpack, Unpacks
 from agentunit.traces.spans import PackedSpan, ReadingNotes
 
 Framing = Literal["one message", "varint", "four bytes"]
@@ -55,7 +55,7 @@ class _Reading:
         self._wire = WireStream(source)
         self._notes = notes
         self._longest = read_limits().item_bytes
-        self._messages = Messages()
+        self._messages = MessageTypes()
         self._unpacks = Unpacks(self._messages.encoding)
         self._unpack_log = self._messages.unpack_log
 

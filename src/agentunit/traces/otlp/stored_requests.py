@@ -8,10 +8,15 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from agentunit.traces.collector.request import JSON, PROTOBUF
 from agentunit.traces.compressed import bounded_lines, decompressed, read_whole, replayed
 from agentunit.traces.otlp.protobuf_requests import Framing, framing_of
-from agentunit.traces.remote import open_binary
+from agentunit.urls import open_binary
+
+PROTOBUF = "application/x-protobuf"
+JSON = "application/json"
+
+PACKAGES = {"traces": "trace", "logs": "logs", "metrics": "metrics"}
+"""The signals of OTLP, each with its part in the names of the protobuf packages and messages."""
 
 _HEAD_BYTES = 1 << 16
 _REQUEST_KEY = re.compile(rb'"(?:resource_?(?:[sS]pans|[lL]ogs|[mM]etrics)|batches)"')

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agentunit.traces.vocabularies.facts import facts_of
+from agentunit.traces.vocabularies._facts import facts_of
 from agentunit.traces.vocabularies.values import Facts
 
 __all__ = ["Facts", "facts_of"]

@@ -1,0 +1,149 @@
+"""Files of chats: rows with messages, logged requests with their replies, responses and batches of OpenAI."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from agentunit.addons.formats.chats._chat_logs import add_message, looks_like_message
+from agentunit.addons.formats.chats.chat_conversation import Conversation
+from agentunit.addons.formats.chats.chat_records import NoConversation, RowContext, chat_format, row_facts
+from agentunit.addons.formats.chats.loose_values import (
+    as_amount,
+    as_dict,
+    as_list,
+    as_name,
+    token_counts,
+    without_nones,
+)
+from agentunit.core.records import Outcome, Record
+from agentunit.core.trace import TraceLog
+from agentunit.traces.formats_base import Opening
+
+_LISTS = ("messages", "contents", "conversation", "input")
+_CHAT_ROLES = ("system", "developer", "user", "assistant", "tool", "function", "model", "human", "ai")
+
+
+def _matches(opening: Opening) -> bool:
+    value = opening.value
+    if value is None:
+        # The first row is longer than what was looked at.
+        return "messages" in opening.keys and b'"role"' in opening.head
+    if isinstance(value, list):
+        return bool(value) and _is_chat_message(value[0])
+    if not isinstance(value, dict):
+        return False
+    if _is_chat_message(value) or isinstance(value.get("messages_display"), str):
+        return True
+    if value.get("object") == "response" or {"custom_id", "response"} <= value.keys():
+        return True
+    row = _unwrapped(value)
+    key = _list_key(row)
+    return key is not None and _is_chat_message(row[key][0])
+
+
+def _is_chat_message(value: Any) -> bool:
+    return looks_like_message(value) and value.get("role", value.get("type")) in _CHAT_ROLES
+
+
+def _list_key(row: dict[str, Any]) -> str | None:
+    return next((key for key in _LISTS if isinstance(row.get(key), list) and row[key]), None)
+
+
+def _unwrapped(value: dict[str, Any]) -> dict[str, Any]:
+    """A row as it is; of a logged request with its response, the request with the reply as its last message.
+
+    A response of OpenAI's Responses API, and a line of what a batch of its Batch API put out, is a reply alone.
+    """
+    if isinstance(value.get("messages_display"), str):
+        return {**value, "messages": _displayed(value["messages_display"])}
+    request, response = value.get("request", value.get("body")), as_dict(value.get("response"))
+    response = as_dict(response.get("body")) or response
+    if value.get("object") == "response":
+        request, response = {}, value
+    elif _list_key(value) is not None or not (isinstance(request, dict) or "custom_id" in value):
+        return _with_reply(value, value)
+    return _with_reply({**value, **as_dict(request)}, response)
+
+
+def _with_reply(row: dict[str, Any], response: dict[str, Any]) -> dict[str, Any]:
+    asked = row.get("input")
+    if isinstance(asked, str) and response.get("object") == "response":
+        row = {**row, "input": [{"role": "user", "content": asked}]}
+    key = _list_key(row)
+    replies = [as_dict(choice).get("message") for choice in as_list(response.get("choices"))[:1]]
+    if response.get("object") == "response":
+        replies = as_list(response.get("output"))
+    elif not replies and response is not row and looks_like_message(response):
+        replies = [response]
+    if not replies or (key is None and response is row and response.get("object") != "response"):
+        return row
+    replies = [{k: v for k, v in as_dict(reply).items() if k != "usage"} for reply in replies]
+    known = {name: response[name] for name in ("usage", "model") if response.get(name) is not None}
+    return {**row, **known, key or "messages": [*(row[key] if key else []), *replies]}
+
+
+_DISPLAYED = re.compile(r"^(system|user|assistant|tool): ", re.M)
+
+
+def _displayed(text: str) -> list[dict[str, Any]]:
+    """The messages of a conversation as text, each after its role, as the demonstrations of HAL's agents are kept."""
+    marks = list(_DISPLAYED.finditer(text))
+    ends = [mark.start() for mark in marks[1:]] + [len(text)]
+    said = [(mark[1], text[mark.end() : end].rstrip("\n")) for mark, end in zip(marks, ends, strict=False)]
+    return [{"role": role, "content": None if words == "None" else words} for role, words in said]
+
+
+# Of a response of the Responses API: what is read, and settings of the request that it repeats.
+_OF_A_RESPONSE = (
+    "tools", "usage", "cost", "system", "instructions", "request", "response", "body", "choices", "messages_display",
+    "output", "object", "error", "input",
+)  # fmt: skip
+
+
+def _record(value: Any, context: RowContext) -> Record:
+    row = {"messages": value} if isinstance(value, list) else _unwrapped(as_dict(value))
+    key, failure = _list_key(row), _failure(as_dict(value))
+    if failure is None and (key is None or not any(map(looks_like_message, row[key]))):
+        raise NoConversation(f"no conversation: a row needs a list of messages under one of {', '.join(_LISTS)}")
+    talk = Conversation(context.notes)
+    for instructions in (row.get("system"), row.get("instructions")):
+        if instructions is not None:
+            add_message(talk, {"role": "system", "content": instructions})
+    # In words that were displayed, nothing but the words tells a failure.
+    told = "messages_display" in row
+    for message in row[key] if key else []:
+        add_message(talk, message, says_error=lambda result: told and result.startswith("Error"))
+    facts = row_facts(row, key or "")
+    for read in _OF_A_RESPONSE:
+        facts.metadata.pop(read, None)
+    metadata = without_nones(
+        source_format=CHAT.name,
+        model=as_name(row.get("model")),
+        usage=token_counts(row.get("usage"), context.notes),
+        cost=as_amount(row.get("cost")),
+    )
+    case = facts.case(context, talk.first_asked)
+    case.tools = as_list(row.get("tools")) or None
+    outcome = Outcome(facts.success, talk.last_answer, error=failure)
+    return Record(case, TraceLog(talk.events, metadata), outcome)
+
+
+def _failure(value: dict[str, Any]) -> str | None:
+    """Why a request of a batch, or a response, failed."""
+    if "custom_id" not in value and value.get("object") != "response":
+        return None
+    body = as_dict(as_dict(value.get("response")).get("body"))
+    error = next((each for each in (value.get("error"), body.get("error")) if isinstance(each, dict) and each), None)
+    return (
+        None if error is None else as_name(error.get("message")) or as_name(error.get("code")) or "the request failed"
+    )
+
+
+CHAT = chat_format(
+    "chat",
+    'chat logs with roles: {"messages": […]} a line (OpenAI, Anthropic, Gemini, LangChain), or bare messages',
+    _matches,
+    _record,
+    is_part=looks_like_message,
+)

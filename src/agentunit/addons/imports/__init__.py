@@ -1,0 +1,1 @@
+"""The tests of other tools as datasets and metrics."""

@@ -1,0 +1,1 @@
+"""Pictures, videos and speech, read and held against texts."""

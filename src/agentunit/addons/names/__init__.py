@@ -1,0 +1,1 @@
+"""People and places in texts, beyond what patterns find."""

@@ -1,0 +1,1 @@
+"""More than one machine: Ray, PostgreSQL, files by address, tables of scores in Parquet."""

@@ -1,0 +1,1 @@
+"""Agents that run: spans received, files that grow, scores that change, and who is told."""

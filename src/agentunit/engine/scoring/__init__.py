@@ -1,0 +1,1 @@
+"""Scoring: records through metrics, and what the scores of a run add up to."""

@@ -1,1 +1,0 @@
-"""Pictures of a team as vector drawings that need nothing but the file they are in."""

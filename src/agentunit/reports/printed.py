@@ -1,0 +1,86 @@
+"""Runs, decisions and comparisons as Python prints them: at most a screen of text, with personal data masked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from agentunit.core.results import RunSummary
+from agentunit.engine.deciding.comparison import Comparison
+from agentunit.engine.deciding.decision import Decision, decide_comparison
+from agentunit.engine.scoring.scored_run import ScoredRun, info_of
+from agentunit.metrics.base import MetricInfo
+from agentunit.reports.figures import (
+    INTERVAL_HEADING,
+    aligned,
+    counted_cases,
+    describe_unscored,
+    errors_first,
+    metric_cells,
+)
+from agentunit.reports.printable import printable_line
+from agentunit.reports.reported_run import Mask
+from agentunit.reports.run_facts import (
+    describe_finding,
+    describe_kinds,
+    describe_pairs,
+    findings_by_heading,
+    lines_under,
+    word_of,
+)
+
+_MOST_LISTED = 8
+_LINE_LENGTH = 200
+
+
+def decision_text(decision: Decision) -> str:
+    """What was decided, what statistics add, and the cases that are not fine, each with why."""
+    masked = Mask().decision(decision)
+    cases: list[str] = []
+    for findings in findings_by_heading(masked).values():
+        for finding in findings:
+            why = describe_finding(finding, masked.comparison)
+            cases.append(f"{finding.case_id}: {word_of(finding)}: {why}")
+    return _text([masked.headline or "nothing was decided", *lines_under(masked)], cases)
+
+
+def summary_text(summary: RunSummary, infos: dict[str, MetricInfo] | None = None) -> str:
+    """The figures of each metric, and what was not scored."""
+    infos = infos or {}
+    masked = Mask().view(summary)
+    rows: list[Sequence[str]] = [("metric", INTERVAL_HEADING, "scored", "backend")]
+    for row in masked.metrics[:_MOST_LISTED]:
+        cells = metric_cells(row, infos.get(row.metric) or info_of(row.metric))
+        rows.append((printable_line(f"{row.metric}{cells.mark}", _LINE_LENGTH // 3), *cells[1:4]))
+    table = "\n".join(aligned(rows)) if masked.metrics else "no metric"
+    n_more = len(masked.metrics) - _MOST_LISTED
+    size = counted_cases(summary.n_cases, summary.n_repeats, summary.n_records or None)
+    unscored = _text([], [describe_unscored(entry) for entry in errors_first(masked.unscored)])
+    return "\n".join(filter(None, [size, table, f"… and {n_more} more metrics" if n_more > 0 else "", unscored]))
+
+
+def unscored_text(n_cases: int) -> str:
+    """A run of ``agentunit.score`` that is not finished: printing it must not score the rest, which may cost money."""
+    return f"run: {counted_cases(n_cases)} scored so far; run.summary() scores the rest and shows the result"
+
+
+def run_text(run: ScoredRun) -> str:
+    """Which run it is, how large, and by what it is scored; nothing is read or added up for it."""
+    size = counted_cases(run.n_cases, run.n_repeats, run.n_records)
+    failed = f", the agent failed on {run.n_failed:,} of {run.n_records:,} records" if run.n_failed else ""
+    return _text([f"run {run.header.label}: {size}{failed}", f"scored by {', '.join(run.metrics) or 'nothing'}"])
+
+
+def comparison_text(comparison: Comparison) -> str:
+    """What a comparison decides, of which runs, and what became of their cases."""
+    runs = f"{comparison.candidate_label} against {comparison.baseline_label}: {describe_pairs(comparison)}"
+    decided = Mask().decision(decide_comparison(comparison))
+    return _text([decided.headline, runs, describe_kinds(comparison), *lines_under(decided)])
+
+
+def _text(lines: Sequence[str], listed: Sequence[str] = ()) -> str:
+    """These lines, and the first of those that are listed under them."""
+    shown = [printable_line(line, _LINE_LENGTH) for line in lines if line]
+    shown += [f"  {printable_line(line, _LINE_LENGTH)}" for line in listed[:_MOST_LISTED]]
+    if len(listed) > _MOST_LISTED:
+        shown.append(f"  … and {len(listed) - _MOST_LISTED:,} more")
+    return "\n".join(shown)
