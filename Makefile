@@ -38,7 +38,7 @@ help:
 	@echo "make audit      known vulnerabilities, risky code, workflows and metadata; what needs an index is skipped without one"
 	@echo "make mutants    change the code in small ways and see whether tests notice (ARGS='--minutes 20 --seed 1')"
 	@echo "make release    build wheels, source distributions and bills of materials twice, try them, and stop before uploading"
-	@echo "make torture    kill it, fill its disk, feed it garbage: what is lost? (15 minutes; FULL=1: hours; writes docs/reliability.md)"
+	@echo "make torture    kill it, fill its disk, feed it garbage: what is lost? (15 minutes; FULL=1: hours; writes docs/reliability.md, benchmarks/torture/RESULTS.md)"
 	@echo "make clean      remove the virtual environment and caches"
 
 demo: $(VENV)/.base

@@ -48,20 +48,25 @@ def test_one_row_can_be_tried_alone_with_the_same_random_numbers() -> None:
     assert "--seed 7 --only 'fuzz:gate expressions'" in alone.again("fuzz", "gate expressions")
 
 
-def test_the_table_takes_its_place_on_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    copy = tmp_path / "reliability.md"
-    copy.write_text(page.PAGE.read_text(encoding="utf-8"), encoding="utf-8")
-    monkeypatch.setattr(page, "PAGE", copy)
+def test_the_table_takes_its_place_and_the_page_has_its_summary(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("PAGE", "RESULTS"):
+        copy = tmp_path / f"{name}.md"
+        copy.write_text(getattr(page, name).read_text(encoding="utf-8"), encoding="utf-8")
+        monkeypatch.setattr(page, name, copy)
     for tried in ("first", "second"):
         kept = ledger()
         with kept.trying("fuzz", tried):
             pass
         page.write_page(kept, "1.0", "short form")
-    text = copy.read_text(encoding="utf-8")
-    assert "second" in text
-    assert "first" not in text
-    assert text.startswith("# Reliability")
-    assert "## What is not promised" in text
+    shown, results = page.PAGE.read_text(encoding="utf-8"), page.RESULTS.read_text(encoding="utf-8")
+    assert "| second " in results
+    assert "first" not in results
+    assert "| fuzzed inputs | 1 | " in shown
+    assert "| hostile agents |" not in shown
+    assert shown.startswith("# Reliability")
+    assert "## What is not promised" in shown
 
 
 class Forgetful(Scenario):

@@ -1,4 +1,4 @@
-"""Run the torture, print one table, write it into docs/reliability.md."""
+"""Run the torture, print one table, write it into RESULTS.md and its summary into docs/reliability.md."""
 
 from __future__ import annotations
 

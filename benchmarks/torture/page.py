@@ -1,26 +1,45 @@
-"""The table, on the terminal and in docs/reliability.md."""
+"""The table, on the terminal and in RESULTS.md, and its summary in docs/reliability.md."""
 
 from __future__ import annotations
 
+from datetime import date
 from itertools import groupby
 from pathlib import Path
 
 from benchmarks.torture.ledger import Ledger
 
 PAGE = Path(__file__).parents[2] / "docs" / "reliability.md"
+RESULTS = Path(__file__).with_name("RESULTS.md")
 _BEGIN, _END = "<!-- torture: begin -->", "<!-- torture: end -->"
+# Each part: its name in tables, and what must hold whatever was done.
 _PARTS = {
-    "kill -9": "SIGKILL at a random moment",
-    "signal": "SIGTERM, SIGHUP, Ctrl-C twice",
-    "full disk": "disk full",
-    "read-only": "disk read-only",
-    "clock": "clock set back",
-    "two writers": "two at once",
-    "agents": "hostile agents",
-    "fuzz": "fuzzed inputs",
-    "output": "hostile output",
-    "attacks": "attacks",
-    "determinism": "same scores",
+    "kill -9": (
+        "SIGKILL at a random moment",
+        "what was shown or acknowledged is there; no finished case runs again, no process is left; continued, the "
+        "result is that of an undisturbed run",
+    ),
+    "signal": (
+        "SIGTERM, SIGHUP, Ctrl-C twice",
+        "the same, with the command's own exit code and no traceback",
+    ),
+    "full disk": (
+        "disk full",
+        "exit code 3 and a message; with space again, the work continues to the same result",
+    ),
+    "read-only": ("disk read-only", "reading works and changes nothing; commands that write say why they cannot"),
+    "clock": ("clock set back", "no negative duration; `last` is the run that was started last"),
+    "two writers": ("two at once", "each command does its work or is refused with a message"),
+    "agents": (
+        "hostile agents",
+        "the other cases are recorded, the exit code says what happened, and a harmless agent completes the run",
+    ),
+    "fuzz": ("fuzzed inputs", "a reader fails only with the errors that it declares, within 10 s and 3 GB"),
+    "output": ("hostile output", "escapes, formulas, markup and workflow commands have no effect in any output"),
+    "attacks": (
+        "attacks",
+        "nothing of an imported file is run; memory, time and a judge's spend stay within their limits",
+    ),
+    "determinism": ("same scores", "equal to the last digit for any processes, batches, seeds and orders"),
 }
 
 
@@ -29,7 +48,7 @@ def table(ledger: Ledger) -> str:
     header = [("what was done", "to what", "times", "lost")]
     rows = [
         (
-            _PARTS.get(row.part, row.part) if first else "",
+            _name_of(row.part) if first else "",
             row.tried,
             f"{row.times:,}",
             row.result.replace("|", "/")[:120],
@@ -63,10 +82,26 @@ def totals(ledger: Ledger) -> str:
     )
 
 
+def summary(ledger: Ledger) -> str:
+    """One row for each part: how much was tried, what was lost, and what had to hold."""
+    lines = ["| what was done | rows | times | lost | what must hold |", "| --- | --: | --: | --- | --- |"]
+    for part, grouped in groupby(ledger.rows, key=lambda row: row.part):
+        rows = list(grouped)
+        bad = sum(row.result != "nothing" for row in rows)
+        lost = f"see {bad} rows" if bad else "nothing"
+        _, must_hold = _PARTS.get(part, (part, ""))
+        lines.append(f"| {_name_of(part)} | {len(rows)} | {sum(row.times for row in rows):,} | {lost} | {must_hold} |")
+    return "\n".join(lines)
+
+
+def _name_of(part: str) -> str:
+    return _PARTS.get(part, (part, ""))[0]
+
+
 def write_page(ledger: Ledger, version: str, form: str) -> None:
-    """Put the table into its place on the page; what stands around it is written by hand."""
-    text = PAGE.read_text(encoding="utf-8")
-    before, _, rest = text.partition(_BEGIN)
-    _, _, after = rest.partition(_END)
-    said = f"AgentUnit {version}, {form}, seed {ledger.seed}: {totals(ledger)}."
-    PAGE.write_text(f"{before}{_BEGIN}\n{said}\n\n{table(ledger)}\n{_END}{after}", encoding="utf-8")
+    """Put the summary on the page and the table into RESULTS.md; what stands around them is written by hand."""
+    measured = f"AgentUnit {version}, {form}, {date.today()}, seed {ledger.seed}: {totals(ledger)}."
+    for path, text in ((PAGE, summary(ledger)), (RESULTS, table(ledger))):
+        before, _, rest = path.read_text(encoding="utf-8").partition(_BEGIN)
+        _, _, after = rest.partition(_END)
+        path.write_text(f"{before}{_BEGIN}\n{measured}\n\n{text}\n{_END}{after}", encoding="utf-8")
