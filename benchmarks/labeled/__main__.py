@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from benchmarks.labeled.bias import measured_biases
 from benchmarks.labeled.coverage import Cell, measure
 from benchmarks.labeled.draws import simple_draws, stratified_draws
-from benchmarks.labeled.page import LEAST_COVERAGE, MOST_RATIO, inserted, measured_part
+from benchmarks.labeled.page import LEAST_COVERAGE, MOST_RATIO, inserted, measured_part, summary_part
 from benchmarks.labeled.plot import plot
 from benchmarks.labeled.populations import N_LABELS, Population, of_set, simulated
 from benchmarks.labeled.scored_sets import scored_sets
@@ -27,7 +27,7 @@ from benchmarks.validity.progress import tell
 ROOT = Path(__file__).resolve().parents[2]
 CACHE, MEASURED = ".bench/labeled", "benchmarks/labeled/measured.json"
 BIAS = "benchmarks/validity/recorded_bias.json"
-PAGE, PLOT = "docs/labeling.md", "docs/labeling.svg"
+PAGE, RESULTS, PLOT = "docs/labeling.md", "benchmarks/labeled/RESULTS.md", "docs/labeling.svg"
 PARTS = ("sets", "simulation", "stopping")
 # Where the first draws leave a doubt whether coverage is high enough, all draws are taken.
 SURELY_ENOUGH, FIRST_DRAWS = 0.965, 1_000
@@ -70,9 +70,10 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
         return 0
     found = replace(_read(root / MEASURED), **parts)
     (root / MEASURED).write_bytes(_encoded(found))
-    page = root / PAGE
     part = measured_part(found.sets, found.simulation, found.stopping)
-    page.write_text(inserted(page.read_text(encoding="utf-8"), part), encoding="utf-8")
+    for name, text in ((PAGE, summary_part(found.sets, found.simulation)), (RESULTS, part)):
+        page = root / name
+        page.write_text(inserted(page.read_text(encoding="utf-8"), text), encoding="utf-8")
     (root / PLOT).write_text(plot([*found.sets, *found.simulation]), encoding="utf-8")
     print(part)
     return report_misses([*found.sets, *found.simulation])

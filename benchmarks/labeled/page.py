@@ -1,4 +1,4 @@
-"""The measured part of docs/labeling.md: coverage and width, in all and set by set."""
+"""The measured parts: the summary in docs/labeling.md, and coverage and width set by set in RESULTS.md."""
 
 from __future__ import annotations
 
@@ -17,8 +17,23 @@ def inserted(page: str, measured: str) -> str:
     before, _, rest = page.partition(START)
     _, found, after = rest.partition(END)
     if not found:
-        raise ValueError(f"docs/labeling.md: the lines {START!r} and {END!r} must both be there")
+        raise ValueError(f"the lines {START!r} and {END!r} must both be on the page")
     return f"{before}{START}\n\n{measured}\n{END}{after}"
+
+
+def summary_part(on_sets: Sequence[Cell], simulated: Sequence[Cell]) -> str:
+    """One table for users: does it hold, beside other methods."""
+    rows = []
+    for title, cells in (("public sets", on_sets), ("simulated", simulated)):
+        for n in sorted({cell.n_labels for cell in cells}):
+            here = [cell for cell in cells if cell.n_labels == n]
+            least = [
+                min(getattr(cell, name) for cell in here)
+                for name in ("coverage", "coverage_alone", "coverage_ppi", "coverage_bootstrap")
+            ]
+            rows.append([title, str(n), str(len(here)), *(f"{each:.3f}" for each in least)])
+    headings = ["populations", "labels", "cells", "labeled rate", "labels alone", "PPI++", "bootstrap"]
+    return _table(headings, rows)
 
 
 def measured_part(on_sets: Sequence[Cell], simulated: Sequence[Cell], stopped: Sequence[Stopped]) -> str:
