@@ -1,7 +1,7 @@
 """Run the Python of a page of the documentation in its framework's environment: ``python run_page.py PAGE``.
 
-The models that the page names are answered by ``docs_model``. A page makes a ``trace`` and a ``suite``, which must have
-seen the question, the answer, the tool and the tokens.
+The models that the page names are answered by ``docs_model``. A page makes a function ``answer``: one captured call,
+and a suite that runs it, must see the question, the answer, the tool and the tokens.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 PYTHON = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+QUESTION = "Where is order A-1042?"
 
 
 def main(page: Path) -> None:
@@ -28,8 +29,15 @@ def main(page: Path) -> None:
     for block in PYTHON.finditer(text):
         line = text[: block.start()].count("\n") + 1
         exec(compile("\n" * line + block.group(1), str(page), "exec"), namespace)
-    check(namespace["trace"])
-    suite = namespace["suite"]
+    answer = namespace["answer"]
+    with agentunit.capture_spans() as trace:
+        answer(QUESTION)
+    check(trace)
+    suite = agentunit.Suite(
+        dataset=[{"id": "q1", "query": QUESTION, "metadata": {"contains": ["Monday"]}}],
+        agent=answer,
+        metrics=["contains", "tool_success", "token_usage"],
+    )
     records = records_of(suite)
     for record in records:
         assert record.outcome.output == docs_model.ANSWER, record.outcome
