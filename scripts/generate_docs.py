@@ -15,10 +15,9 @@ from agentunit.metrics.base import MetricInfo, describe
 from agentunit.metrics.registry import DEFAULT_METRICS, MetricRegistry, import_path, parameter_defaults
 from agentunit.metrics.trust import describe_trust
 from agentunit.multiagent import CoordinationMetrics, EmergentBehaviorMetrics, NetworkMetrics
-from agentunit.privacy.detectors import TABLES, TABLES_ALONE
 from agentunit.privacy.findings import PII_TYPES
 from agentunit.privacy.metrics import PIILeakageMetric
-from agentunit.reports.figures import describe_range, describe_values
+from agentunit.reports.figures import describe_values
 from agentunit.reports.json_report import known_backends
 from scripts.format_matrix import traces_page
 from scripts.reference_pages import api_page, cli_page
@@ -47,33 +46,37 @@ PII_EXAMPLES = {
     "crypto_address": "1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN2",
     "medical_record": "MRN: 4857362",
 }
-# What finds the types that no table of patterns lists.
-OTHER_RULES = {"name": "lists of names and the words around them", "address": "streets, boxes, corners"}
 NO_FORM = {"account"}
+# What is said once, at the top of the page of metrics.
+_USUAL_VALUES = ("0 to 1; higher is better", "0 to 1; lower is better")
 
 
 def metrics_page() -> str:
-    """The metrics page: one table, then a card for each metric."""
+    """The metrics page: the standard set, the families, then a card for each metric."""
     # Only AgentUnit's own metrics: what else is installed on the machine that writes the docs must not show.
     own = MetricRegistry(entry_point_group=None)
     metrics = [own.create(name) for name in own.names()]
+    infos = [describe(metric) for metric in metrics]
     lines = [
         "# Metrics",
         "",
         "<!-- Generated from the metrics themselves (`make docs`); do not edit by hand. -->",
         "",
         "Every metric: what it says, what it needs, its parameters, and how far you can trust it. A score is a number,",
-        "or `None` with a reason. ↑ higher is better, ↓ lower is better, * in the standard set.",
-        "`agentunit metrics NAME` prints the same in a terminal. What the trust column means: [validity](validity.md).",
-        "How the metrics catalog is read: [catalog](catalog.md). Below the metrics: [combining](#combining-metrics),",
-        "[names](#metrics-by-name), [types of personal data](#types-of-personal-data),",
-        "[multi-agent measures](#multi-agent-measures), [carbon equivalents](#carbon-equivalents),",
-        "[from 0.3 to 0.4](#from-03-to-04).",
+        "or `None` with a reason. ↑ higher is better, ↓ lower is better. Values are from 0 to 1 where nothing else is",
+        "said. A metric is one class, with the parameters as its arguments. `agentunit metrics NAME` prints more:",
+        "intervals, sets and dates of [what was measured](validity.md), levels of criteria. How the catalog is read:",
+        "[catalog](catalog.md).",
         "",
-        "| metric | family | range | trust | what it says |",
-        "|---|---|---|---|---|",
+        "## The standard set",
+        "",
+        "| metric | what it says | trust |",
+        "|---|---|---|",
     ]
-    lines += [_row(describe(metric)) for metric in metrics]
+    lines += [f"| {_link(each)} | {each.summary} | {_trust(each)} |" for each in infos if each.name in DEFAULT_METRICS]
+    lines += ["", "## By family", "", "| family | metrics |", "|---|---|"]
+    for family in dict.fromkeys(each.family for each in infos):
+        lines.append(f"| {family} | {', '.join(_link(each) for each in infos if each.family == family)} |")
     for metric in metrics:
         lines += ["", *_card(metric)]
     for section in (_combining, _by_name, _personal_data, _multi_agent, _equivalents, _migration):
@@ -81,65 +84,52 @@ def metrics_page() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _row(info: MetricInfo) -> str:
+def _link(info: MetricInfo) -> str:
     mark = {"higher": " ↑", "lower": " ↓", "none": ""}[info.direction]
-    star = " *" if info.name in DEFAULT_METRICS else ""
-    cells = (
-        f"[`{info.name}`](#{info.name}){mark}{star}",
-        info.family,
-        describe_range(info),
-        describe_trust(info, info.backend),
-        info.summary,
-    )
-    return f"| {' | '.join(cells)} |"
+    return f"[`{info.name}`](#{info.name}){mark}"
+
+
+def _trust(info: MetricInfo) -> str:
+    """What each backend's scores are worth in a few words; backends of the same worth are named together."""
+    backends: dict[str, list[str]] = {}
+    for backend in known_backends(info):
+        worth = describe_trust(info, backend) + (" (informational)" if backend in info.informational else "")
+        backends.setdefault(worth, []).append(f"`{backend}`")
+    return "; ".join(f"{', '.join(names)}: {worth}" for worth, names in backends.items())
 
 
 def _card(metric: object) -> list[str]:
     info = describe(metric)
     prose = (type(metric).__doc__ or "").partition(">>>")[0]
     prose = "\n".join(line.strip() for line in prose.strip().splitlines()).replace("``", "`")
-    defaults = parameter_defaults(metric)
-    criteria = _criteria(metric, info.version)
-    if criteria:
-        defaults["criteria"] = ...
-    listed_parameters = ", ".join(f"`{name}={_default(value)}`" for name, value in defaults.items()) or "none"
-    trust = [
-        f"`{backend}`: {describe_trust(info, backend, at_length=True)}"
-        + (" (informational: shown, gated only when named)" if backend in info.informational else "")
-        for backend in known_backends(info)
-    ]
-    return [
-        f"## {info.name}",
-        "",
-        f"`{import_path(metric)}`",
-        "",
-        prose,
-        "",
-        f"- range: {describe_values(info)}",
+    values = describe_values(info)
+    facts = [
+        f"- class: `{import_path(metric)}`",
+        *([f"- values: {values}"] if values not in _USUAL_VALUES else []),
         f"- needs: {'; '.join(info.inputs) or 'nothing'}",
         *_answer_keys(info),
-        *criteria,
-        f"- parameters: {listed_parameters}",
-        f"- detail: {', '.join(f'`{key}`' for key in [*info.detail_keys, 'backend'])}",
-        f"- trust: {'; '.join(trust)}",
-        *([f"- [raters](labeling.md) are asked: {info.question}"] if info.question else []),
-        "",
-        *_example(metric),
+        *_criteria(metric, info.version),
+        *_shape(metric, info),
+        f"- trust: {_trust(info)}",
     ]
+    example = ["", *_example(metric)] if info.name in DEFAULT_METRICS else []
+    return [f"## {info.name}", "", prose, "", *facts, *example]
+
+
+def _shape(metric: object, info: MetricInfo) -> list[str]:
+    """The parameters with their defaults, and the keys of the detail; a ready rubric has those of ``rubric``."""
+    defaults = parameter_defaults(metric)
+    if getattr(metric, "given_criteria", ()):
+        return [f"- parameters and detail: those of [`rubric`](#rubric), with `reads={defaults['reads']!r}`"]
+    listed = ", ".join(f"`{name}={value!r}`" for name, value in defaults.items()) or "none"
+    return [f"- parameters: {listed}", f"- detail: {', '.join(f'`{key}`' for key in [*info.detail_keys, 'backend'])}"]
 
 
 def _criteria(metric: object, version: str) -> list[str]:
-    """What a ready rubric asks, with the meaning of its levels."""
-    lines = []
-    for each in getattr(metric, "given_criteria", ()):
-        weight = f" (weight {each.weight:g})" if each.weight != 1 else ""
-        levels = "; ".join(f"`{level}` {text}" for level, text in each.levels)
-        lines.append(f"  - {each.text}{weight} {levels}")
-    return [f"- criteria, version {version}:", *lines] if lines else []
-
-
-def _default(value: object) -> str:
-    return "…" if value is ... else repr(value)
+    """What a ready rubric asks."""
+    criteria = getattr(metric, "given_criteria", ())
+    asked = " ".join(each.text + (f" (weight {each.weight:g})" if each.weight != 1 else "") for each in criteria)
+    return [f"- criteria, version {version}: {asked}"] if criteria else []
 
 
 def _example(metric: object) -> list[str]:
@@ -203,22 +193,18 @@ def _personal_data() -> list[str]:
         takes away (`severity_weights`). The score is the product of 1 − weight · confidence over the distinct
         findings.
 
-        | type | rules | example | confidence | severity weight |
-        |---|---|---|---|---|
+        | type | example | confidence | severity weight |
+        |---|---|---|---|
         """)
     metric = PIILeakageMetric()
     for kind in PII_TYPES:
         if kind in NO_FORM:
             continue
-        rules = dict.fromkeys(
-            row.rule.replace("_", " ") for table in (*TABLES, *TABLES_ALONE) for row in table if row.type == kind
-        )
         findings = metric.evaluate({"id": "example"}, None, PII_EXAMPLES[kind]).detail["findings"]
         if [each["type"] for each in findings] != [kind]:
             raise ValueError(f"PII_EXAMPLES[{kind!r}] must hold one finding of its type; found {findings}")
         lines.append(
-            f"| `{kind}` | {', '.join(rules) or OTHER_RULES[kind]} | `{PII_EXAMPLES[kind]}` "
-            f"| {findings[0]['confidence']:.2f} | {findings[0]['severity']:g} |"
+            f"| `{kind}` | `{PII_EXAMPLES[kind]}` | {findings[0]['confidence']:.2f} | {findings[0]['severity']:g} |"
         )
     return lines
 
@@ -294,7 +280,7 @@ def _section(text: str) -> list[str]:
 
 def _answer_keys(info: MetricInfo) -> list[str]:
     keys = [f"`{key}`" for key, use in info.metadata_inputs.items() if use == "answer_key"]
-    return [f"- answer keys in the metadata, which agents do not receive: {', '.join(keys)}"] if keys else []
+    return [f"- hidden from agents: metadata {', '.join(keys)}"] if keys else []
 
 
 PAGES = {"api.md": api_page, "cli.md": cli_page, "metrics.md": metrics_page, "traces.md": traces_page}

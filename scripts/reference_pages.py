@@ -26,44 +26,67 @@ _GROUPS = {
 
 
 def cli_page() -> str:
-    """Every command with its options."""
+    """Every command with its own options, and once those that several commands share."""
     context = click.Context(cli, info_name="agentunit")
-    names = cli.list_commands(context)
+    commands = {name: cli.get_command(context, name) for name in cli.list_commands(context)}
+    options = {name: _options(name, command, context) for name, command in commands.items()}
+    users: dict[tuple[str, str], list[str]] = {}
+    for name, rows in options.items():
+        for row in rows:
+            users.setdefault(row, []).append(name)
+    shared = {row: names for row, names in users.items() if len(names) > 1}
     lines = [
         "# Commands",
         "",
         _GENERATED,
         "",
-        "Every command with its options, as `agentunit COMMAND --help` prints them. Exit codes: 0 pass, 1 a gate",
+        "Every command with its options; `agentunit COMMAND --help` prints them, too. Exit codes: 0 pass, 1 a gate",
         "failed, 2 usage, 3 errors in the input or the scores, 4 the data cannot tell",
         "([what they mean](getting-started.md#when-something-is-wrong)).",
         "",
         "| command | what it does |",
         "|---|---|",
     ]
-    commands = {name: cli.get_command(context, name) for name in names}
     for name, command in commands.items():
         lines.append(f"| [`{name}`](#{name}) | {_cell(_escaped(command.get_short_help_str(200)))} |")
     for name, command in commands.items():
-        lines += ["", *_command(name, command, context)]
+        own = [row for row in options[name] if row not in shared]
+        lines += ["", *_command(name, command, context), *_option_table(own)]
+        also = ", ".join(f"`{row[0].split()[0].rstrip(',')}`" for row in options[name] if row in shared)
+        if also:
+            lines += ["", f"[Shared](#shared-options): {also}."]
+    lines += ["", "## Shared options", "", "They mean the same in every command that has them.", ""]
+    lines += _option_table(sorted(shared, key=lambda row: row[0].lstrip("-")))
     return "\n".join(lines) + "\n"
 
 
-def _command(name: str, command: click.Command, parent: click.Context) -> list[str]:
+def _options(name: str, command: click.Command, parent: click.Context) -> list[tuple[str, str]]:
+    """The flags and the meaning of each option, without ``--help``."""
     context = click.Context(command, info_name=name, parent=parent)
-    usage = command.get_usage(context).removeprefix("Usage: ")
-    lines = [f"## {name}", "", "```text", *" ".join(usage.split()).splitlines(), "```", ""]
-    for paragraph in dedent(f"        {inspect.cleandoc(command.help or '')}").strip().split("\n\n"):
+    options = [each for each in command.get_params(context) if isinstance(each, click.Option)]
+    records = [option.get_help_record(context) for option in options if not option.opts[0].startswith("--help")]
+    return [record for record in records if record]
+
+
+def _option_table(rows: list[tuple[str, str]]) -> list[str]:
+    if not rows:
+        return []
+    lines = [f"| `{_cell(flags)}` | {_cell(_escaped(text))} |" for flags, text in rows]
+    return ["| option | meaning |", "|---|---|", *lines]
+
+
+def _command(name: str, command: click.Command, parent: click.Context) -> list[str]:
+    """How a command is called, and what its help says beyond the sentence that the table of commands has."""
+    context = click.Context(command, info_name=name, parent=parent)
+    usage = " ".join(command.get_usage(context).removeprefix("Usage: ").split())
+    lines = [f"## {name}", "", f"`{usage}`", ""]
+    _, *paragraphs = dedent(f"        {inspect.cleandoc(command.help or '')}").strip().split("\n\n")
+    for paragraph in paragraphs:
         text = paragraph.strip("\n")
         if text.lstrip().startswith("\b"):
             lines += ["```text", *dedent(text.replace("\b\n", "")).splitlines(), "```", ""]
         else:
             lines += [_escaped(" ".join(text.split())), ""]
-    rows = [
-        option.get_help_record(context) for option in command.get_params(context) if isinstance(option, click.Option)
-    ]
-    lines += ["| option | meaning |", "|---|---|"]
-    lines += [f"| `{_cell(flags)}` | {_cell(_escaped(text))} |" for flags, text in filter(None, rows)]
     return lines
 
 
