@@ -2,7 +2,7 @@
 
     python -m benchmarks.scale                        # pace, OTLP, growth, model: about six minutes on two quiet cores
     python -m benchmarks.scale --sizes 1000 --stream 0 --records 1000 --rounds 1 --otlp-megabytes 2    # does it work?
-    python -m benchmarks.scale --write-docs           # the tables and the plot of docs/performance.md
+    python -m benchmarks.scale --write-results        # RESULTS.md and the plot of docs/performance.md
 
 Every row is a fresh process that scores with the command line's own code. CPU time counts all processes of the row,
 starting Python does not count. "Two at once" are two independent processes, each with half of the records: what two

@@ -9,6 +9,7 @@ import platform
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from datetime import date
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from benchmarks.speed.answers import Answer
 from benchmarks.speed.environments import ROOT
 
 _QUESTIONS = ("pace", "otlp", "growth", "model", "ray")
-_PAGE = ROOT / "docs" / "performance.md"
+_RESULTS = Path(__file__).with_name("RESULTS.md")
 _PLOT = ROOT / "docs" / "performance.svg"
 _BEGIN, _END = "<!-- measured: begin -->", "<!-- measured: end -->"
 _TMPFS = Path("/dev/shm")
@@ -41,8 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.json:
         figures = {"machine": _machine(), "answers": {key: answer.rows for key, answer in answers.items()}}
         options.json.write_text(json.dumps(figures, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    if options.write_docs:
-        _write_page(answers)
+    if options.write_results:
+        _write_results(answers)
     return 0
 
 
@@ -62,17 +63,17 @@ def _answers(options: argparse.Namespace) -> Iterator[Answer]:
         yield measure_ray(options.disk, options.records)
 
 
-def _write_page(answers: dict[str, Answer]) -> None:
-    page = _PAGE.read_text(encoding="utf-8")
-    before, after = page.split(_BEGIN)[0], page.split(_END)[1]
-    parts = [f"Measured on one machine in one run: {_machine()}."]
+def _write_results(answers: dict[str, Answer]) -> None:
+    results = _RESULTS.read_text(encoding="utf-8")
+    before, after = results.split(_BEGIN)[0], results.split(_END)[1]
+    parts = [f"Measured on {date.today()} on one machine in one run: {_machine()}."]
     for key, answer in answers.items():
         parts.append(answer.table().replace("## ", "### ", 1))
         if key == "growth":
-            parts.append("![Cost a record and memory as files grow](performance.svg)")
+            parts.append("![Cost a record and memory as files grow](../../docs/performance.svg)")
             _PLOT.write_text(growth_plot(answer), encoding="utf-8")
     text = "\n\n".join(parts)
-    _PAGE.write_text(f"{before}{_BEGIN}\n\n{text}\n\n{_END}{after}", encoding="utf-8")
+    _RESULTS.write_text(f"{before}{_BEGIN}\n\n{text}\n\n{_END}{after}", encoding="utf-8")
 
 
 def _machine() -> str:
@@ -101,7 +102,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--disk", type=Path, default=Path(tempfile.gettempdir()), help="a folder on a disk")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures as JSON")
     parser.add_argument(
-        "--write-docs", action="store_true", help="write the tables and the plot of docs/performance.md"
+        "--write-results", action="store_true", help="write RESULTS.md and the plot of docs/performance.md"
     )
     return parser
 
