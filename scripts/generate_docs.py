@@ -47,8 +47,8 @@ PII_EXAMPLES = {
     "medical_record": "MRN: 4857362",
 }
 NO_FORM = {"account"}
-# What is said once, at the top of the page of metrics.
-_USUAL_VALUES = ("0 to 1; higher is better", "0 to 1; lower is better")
+# What the top of the page of metrics says of all.
+_USUAL_LOWER = "0 to 1; lower is better"
 
 
 def metrics_page() -> str:
@@ -65,8 +65,8 @@ def metrics_page() -> str:
         "Every metric: what it says, what it needs, its parameters, and how far you can trust it. A score is a number,",
         "or `None` with a reason. ↑ higher is better, ↓ lower is better. Values are from 0 to 1 where nothing else is",
         "said. A metric is one class, with the parameters as its arguments. `agentunit metrics NAME` prints more:",
-        "intervals, sets and dates of [what was measured](validity.md), levels of criteria. How the catalog is read:",
-        "[catalog](catalog.md).",
+        "intervals, sets and dates of [what was measured](validity.md), and what a judge is asked. How the catalog is",
+        "read: [catalog](catalog.md).",
         "",
         "## The standard set",
         "",
@@ -102,13 +102,12 @@ def _card(metric: object) -> list[str]:
     info = describe(metric)
     prose = (type(metric).__doc__ or "").partition(">>>")[0]
     prose = "\n".join(line.strip() for line in prose.strip().splitlines()).replace("``", "`")
-    values = describe_values(info)
+    values = describe_values(info).removeprefix("0 to 1; higher is better").lstrip("; ")
     facts = [
         f"- class: `{import_path(metric)}`",
-        *([f"- values: {values}"] if values not in _USUAL_VALUES else []),
+        *([f"- values: {values}"] if values and values != _USUAL_LOWER else []),
         f"- needs: {'; '.join(info.inputs) or 'nothing'}",
         *_answer_keys(info),
-        *_criteria(metric, info.version),
         *_shape(metric, info),
         f"- trust: {_trust(info)}",
     ]
@@ -123,13 +122,6 @@ def _shape(metric: object, info: MetricInfo) -> list[str]:
         return [f"- parameters and detail: those of [`rubric`](#rubric), with `reads={defaults['reads']!r}`"]
     listed = ", ".join(f"`{name}={value!r}`" for name, value in defaults.items()) or "none"
     return [f"- parameters: {listed}", f"- detail: {', '.join(f'`{key}`' for key in [*info.detail_keys, 'backend'])}"]
-
-
-def _criteria(metric: object, version: str) -> list[str]:
-    """What a ready rubric asks."""
-    criteria = getattr(metric, "given_criteria", ())
-    asked = " ".join(each.text + (f" (weight {each.weight:g})" if each.weight != 1 else "") for each in criteria)
-    return [f"- criteria, version {version}: {asked}"] if criteria else []
 
 
 def _example(metric: object) -> list[str]:

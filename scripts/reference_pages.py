@@ -24,6 +24,9 @@ _GROUPS = {
     "Teams of agents": ["AgentInteraction", "AgentRole", "ConflictEvent", "HandoffEvent", "InteractionType"],
 }
 
+# Objects whose fields have a page of their own: a sentence is enough.
+_DESCRIBED_ELSEWHERE = {"DatasetCase", "MetricInfo", "Outcome", "RunSummary", "TraceEvent"}
+
 
 def cli_page() -> str:
     """Every command with its own options, and once those that several commands share."""
@@ -109,8 +112,9 @@ def api_page() -> str:
         "",
         _GENERATED,
         "",
-        "All of it is imported from `agentunit`; the rest of the package may change without notice. Metrics have",
-        "[a page of their own](metrics.md), and [writing one](writing-metrics.md) has another.",
+        "All of it is imported from `agentunit`; the rest of the package may change without notice. Other pages",
+        "describe [suites](running.md#a-suite), [records](records.md), [metrics](metrics.md),",
+        "[writing one](writing-metrics.md) and [frameworks](frameworks.md); `help(agentunit.NAME)` says more.",
     ]
     for title, names in _GROUPS.items():
         lines += ["", f"## {title}"]
@@ -126,7 +130,12 @@ def _api_entry(name: str) -> list[str]:
         return [*lines, "```text", f"{name} = {thing!r}", "```"]
     signature = _signature(name, thing)
     prose = inspect.cleandoc(thing.__doc__ or "").partition(">>>")[0].strip()
+    if name in _DESCRIBED_ELSEWHERE:
+        prose = prose.partition("\n\n")[0]
     lines += ["```text", *signature, "```", "", _as_markdown(prose)]
+    # Those of a metric are the ones of Metric.
+    if thing is not agentunit.Metric and hasattr(thing, "evaluate"):
+        return lines
     methods = [
         (key, value)
         for key, value in vars(thing).items()
@@ -165,8 +174,8 @@ def _parameter(each: inspect.Parameter) -> str:
 
 
 def _default(value: object) -> str:
-    # An address in memory would differ from one run to the next.
-    return re.sub(r"<.*>", "…", repr(value))
+    # An address in memory would differ from one run to the next; a long list says nothing here.
+    return re.sub(r"<.*>", "…", repr(value)) if len(repr(value)) < 100 else "…"
 
 
 def _short(function: object) -> str:

@@ -230,10 +230,9 @@ class CrossModalGroundingMetric(ClipMetric):
     """Similarity of the answer and its pictures by CLIP: 1.0 from ``threshold`` on, below it in proportion.
 
     Pictures are in ``case.metadata["image_path"]`` (also ``image_paths``, ``images``): paths, bytes or data URIs,
-    one or several. A long answer is read in windows of as many tokens as the encoder takes (77 for CLIP): each window
-    counts with the picture that fits it best, and the similarity is their mean, weighted by their tokens. The detail
-    has the raw cosine, CLIPScore and what each picture reaches. ``prompt="A photo depicts "`` gives the published
-    CLIPScore.
+    one or several. A long answer is read in windows of as many tokens as the encoder takes (77 for CLIP); each counts
+    with the picture that fits it best. The detail has the raw cosine and CLIPScore; ``prompt="A photo depicts "``
+    gives the published CLIPScore.
 
     >>> case = {"id": "q1", "metadata": {"image_path": "no-such-picture.png"}}
     >>> result = CrossModalGroundingMetric(threshold=0.25).evaluate(case, None, "A cat sleeps on a sofa.")

@@ -78,10 +78,10 @@ class ImageCaptionAccuracyMetric(ItemMetric):
     """0.7 · semantic similarity + 0.3 · F1 of the words, against the reference that fits best.
 
     References are ``case.expected_output`` (a text, or a list of texts), else ``case.metadata["references"]`` or
-    ``["captions"]``. Semantic similarity is the cosine of sentence embeddings (below 0 counts as 0) by
-    ``all-MiniLM-L6-v2`` of the package agentunit-local; ``model_name`` may also be the folder of an encoder exported to
-    ONNX or, where sentence-transformers is installed, any name or folder that it knows. Without an encoder, or with
-    ``use_semantic=False``, the value is the F1 of the words alone, and the backend is ``keywords``.
+    ``["captions"]``. Semantic similarity is the cosine of sentence embeddings by ``all-MiniLM-L6-v2`` of the package
+    agentunit-local; ``model_name`` may also be the folder of an ONNX encoder, or a name that sentence-transformers
+    knows. Without an encoder, or with ``use_semantic=False``, the value is the F1 of the words alone, and the backend
+    is ``keywords``.
 
     The weights are the catalog's. Meaning alone, ``detail["semantic_similarity"]``, agrees better with people: its rank
     correlation with their grades is 0.294, that of the value 0.265 (THumB, held-out rows).
@@ -194,9 +194,8 @@ class AudioTranscriptionMetric(ItemMetric):
     jiwer's.
 
     ``recognizer`` is for cases without a reference: what it hears in ``case.metadata["audio_path"]`` becomes the
-    reference, and the backend names it, since agreement with a machine is other evidence than agreement with a person.
-    It is a function from a path to a text, ``"module:attribute"`` of one, or ``"faster-whisper"``. Files must lie in
-    ``media_root`` when it is given, else beside the file that the case was read from; relative paths start there.
+    reference, and the backend names it. It is a function from a path to a text, ``"module:attribute"`` of one, or
+    ``"faster-whisper"``. Files must be in ``media_root``, or next to the file that the case was read from.
 
     >>> case = {"id": "q1", "expected_output": "four queen of clubs"}
     >>> AudioTranscriptionMetric().evaluate(case, None, "For Queen of Clubs.").value

@@ -26,10 +26,9 @@ _NAMES = ("epsilon", "privacy_epsilon")
 class PrivacyBudgetMetric(ItemMetric):
     """The share of a differential-privacy budget that is left after this case and all before it, in dataset order.
 
-    The value of a run is the last balance, not a mean: what is spent is gone, in every repeat of a case as well. A case
-    spends ``metadata["epsilon"]`` (of the trace, the outcome or the case; also ``privacy_epsilon``), else the
-    sum over its events' ``epsilon``; none recorded spends 0. In a run, cases before the first recorded ε have no value
-    (nobody knows whether anything was recorded at all), so a run without any has none. ``composition="sum"`` adds ε up,
+    The value of a run is the last balance, not a mean. A case spends ``metadata["epsilon"]`` (of the trace, the
+    outcome or the case), or the sum over its events' ``epsilon``; none recorded spends 0. In a run, cases before
+    the first recorded ε have no value. ``composition="sum"`` adds ε up,
     ``"pld"`` composes the distributions of privacy losses at ``delta``, which is tighter (extra ``dp``). ``warning`` is
     true from a utilization of ``warn_threshold`` on. Each run begins with the whole budget; an ε that cannot be is an
     error and spends nothing.

@@ -56,10 +56,10 @@ class _Found(NamedTuple):
 class PIILeakageMetric(PrivacyMetric):
     """1.0 when no personal data leaks; each distinct finding takes its severity × confidence of what is left.
 
-    Scored are the output and the agent's messages. What is handed to tools or between agents is scanned and reported
-    with its place, and scored with ``scope="trace"``; ``check_input`` scores what the user wrote as well. A finding
-    that the user's own input held is marked ``in_input``, and left out with ``ignore_in_input``. Your
-    ``severity_weights`` are merged over the defaults; other types weigh 0.5. ``backend`` is ``patterns``, ``ner``
+    Scored are the output and the agent's messages; with ``scope="trace"`` also what goes to tools or between
+    agents, with ``check_input`` what the user wrote. A finding that the user's own input held is marked
+    ``in_input``, and left out with ``ignore_in_input``. Your ``severity_weights`` are merged over the defaults;
+    other types weigh 0.5. ``backend`` is ``patterns``, ``ner``
     (extra ``ner``), ``presidio`` (extra ``presidio``) or ``local`` (the learned recognizer of agentunit-local);
     ``detector`` takes one of your own. Findings are masked, and say which tool or field of the case held the value.
 

@@ -38,8 +38,8 @@ _SPEAKERS = {"user": "user", "assistant": "assistant"}
 class RubricMetric(ItemMetric):
     """How far the answer meets criteria in plain words: ``criteria``, or ``case.metadata["rubric"]``.
 
-    One or several, each a text, or a mapping with ``text``, ``weight`` and a ``scale`` of its own. Each is scored by
-    itself, with a reason, and the value is their weighted mean, brought to 0 to 1. ``scale`` is the lowest and the
+    One or several, each a text, or a mapping with ``text``, ``weight`` and ``scale``. The value is their weighted
+    mean, brought to 0 to 1. ``scale`` is the lowest and the
     highest score, labels from worst to best, or a mapping of scores or labels to what they mean. ``examples`` are
     answers with the scores that they deserve (``answer``, ``score``, also ``question`` and ``reason``). The judge sees
     the answer and, of ``reads``, what there is: ``question``, ``context``, ``expected_output``, and ``steps`` (what the

@@ -46,14 +46,11 @@ def score(
     are names, classes or instances (default: the standard set). Nothing is read before the run is iterated or
     summarized. A metric that raises gives that case a score of status ``error``; the run continues. A record that
     cannot be read is collected in ``Run.input_errors``; with ``strict`` it raises ``RecordError``. Metrics that work
-    in batches see up to ``batch_size`` cases at once; while a judge answers, further cases are on their way to it: up
-    to eight times as many as it is asked about at once, and at most 512.
+    in batches see up to ``batch_size`` cases at once.
 
-    With ``jobs``, so many processes score what this one reads (``"auto"``: one per processor), and the result is the
-    same. That pays where metrics are slow, as with a model; files are scored much faster by ``agentunit score --jobs``,
-    whose processes also read. With ``engine``, ``"ray"`` or the address of a cluster (``"ray://HOST:PORT"``, extra
-    ``ray``), tasks of Ray score, ``jobs`` of them at once (by default one per processor of the cluster). Metrics that
-    count from case to case stay here; where one asks a judge, all do.
+    With ``jobs``, this many processes score (``"auto"``: one per processor), which pays where metrics are slow.
+    With ``engine``, ``"ray"`` or the address of a cluster (``"ray://HOST:PORT"``, extra ``ray``), tasks of Ray
+    score. Metrics that count from case to case stay here; where one asks a judge, all do.
 
     >>> run = score([{"case": {"id": "q1", "expected_output": "4"}, "outcome": "4"}], ["answer_correctness"])
     >>> [(case.case_id, case.scores["answer_correctness"].value) for case in run]
