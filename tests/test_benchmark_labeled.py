@@ -7,12 +7,12 @@ import pytest
 from benchmarks.labeled import __main__ as command
 from benchmarks.labeled.coverage import Cell, measure
 from benchmarks.labeled.draws import simple_draws, stratified_draws
-from benchmarks.labeled.page import inserted, measured_part
+from benchmarks.labeled.page import inserted, measured_part, summary_part
 from benchmarks.labeled.plot import plot
 from benchmarks.labeled.populations import Population, simulated
 from benchmarks.labeled.stopping import measure_stopping
 from benchmarks.labeled.vectorized import labeled_rates
-from benchmarks.validity.bias import Bias, bias_chapter, with_bias
+from benchmarks.validity.bias import Bias, bias_chapter, bias_summary, with_bias
 
 from agentunit.formulas.labeled import labeled_rate
 from agentunit.metrics.trust import TrustFigure
@@ -112,7 +112,8 @@ def test_the_page_keeps_what_is_around_the_measured_part():
     assert written.endswith("<!-- Measured: end -->\n\nrest\n")
     assert "stale" not in written
     assert "| news | ours | 300 | 0.80 | 0.40 | 0.60 | 0.970 | 0.900 | 0.910 | 0.21 | 0.17 | 0.81 | 0.84 |" in written
-    with pytest.raises(ValueError, match="must both be there"):
+    assert "| public sets | 60 | 1 | 0.970 | 0.960 | 0.900 | 0.910 |" in summary_part([CELL], [])
+    with pytest.raises(ValueError, match="must both be on the page"):
         inserted("# Title", "measured")
     assert plot([CELL]).count("<circle") == 3 + 3 + 1 + 3
 
@@ -148,4 +149,5 @@ def test_the_worst_bias_on_natural_sets_stands_beside_trust():
     page = bias_chapter(biases)
     assert "| `faithfulness` | local | ragtruth_qa | 235 | 0.40 | 0.79 | -0.39 | – |" in page
     assert "| frank_xsum | 235 | 0.90 | 0.10 | +0.80 | rows of training |" in page
-    assert bias_chapter([]) == ""
+    assert "| `faithfulness` | local | 1 | -0.39 to -0.39 |" in bias_summary(biases)
+    assert bias_summary([]) == bias_chapter([]) == ""

@@ -97,7 +97,7 @@ def test_the_fresh_rows_are_labelled_where_they_say():
 
 
 def test_the_chapter_without_the_other_packages(data, fresh):
-    from benchmarks.validity.page import page
+    from benchmarks.validity.page import results_page
     from benchmarks.validity.rows import producers
 
     family = producers()["pii_leakage"](data)
@@ -113,7 +113,7 @@ def test_the_chapter_without_the_other_packages(data, fresh):
         ("pii_leakage", "F1", len(fresh)),
         ("redact", "recall", len(fresh)),
     }
-    written = page([family])
+    written = results_page([family])
     assert "`presidio` was not run" in written
     assert "| set | labeled spans | `pii_leakage` (patterns) | plain patterns |" in written
 

@@ -266,20 +266,31 @@ def test_no_shipped_figure_comes_from_data_that_something_was_tuned_on(folder, t
     figures = msgspec.json.decode(content, type=list[TrustFigure])
     assert {figure.backend for figure in figures if not figure.held_out} <= NOT_TUNED
     shown = {(figure.metric, figure.backend): figure.value for figure in figures}
-    assert shown["answer_correctness", "local"] == 0.82
-    assert shown["faithfulness", "local"] == shown["hallucination_rate", "local"] == 0.731
-    assert all(figure.held_out == held_out().date for figure in figures if figure.backend == "local")
+    assert shown["answer_correctness", "local"] == 0.817
+    assert shown["faithfulness", "local"] == shown["hallucination_rate", "local"] == 0.752
+    assert all(figure.held_out == held_out()[0].date for figure in figures if figure.backend == "local")
 
 
-def test_held_out_figures_stand_on_the_page_and_each_score_has_one(folder, tmp_path):
-    from benchmarks.validity.held_out import held_out
+def test_the_newest_held_out_figures_stand_on_the_page_and_each_score_has_one(folder, tmp_path):
+    from benchmarks.validity.held_out import held_out, newest_trust
 
     run(tmp_path)
     page = (tmp_path / "docs/validity.md").read_text(encoding="utf-8")
-    assert "## Held-out figures of 2026-11-15" in page
-    assert "| `answer_correctness` | local | agreement 0.82 | NQ301, version 1 of the metric |" in page
-    places = [(metric, each.backend) for each in held_out().figures if each.trust for metric in each.metrics]
-    assert len(places) == len(set(places))
+    results = (tmp_path / "benchmarks/validity/RESULTS.md").read_text(encoding="utf-8")
+    ours = "| `answer_correctness` v3 | local | agreement 0.817 (0.798 to 0.836) | NQ301; 1,488 rows |"
+    assert ours in page
+    assert "| `audio_transcription_quality` v1 | wer | pairwise agreement 0.81 |" in page
+    earlier = "| `answer_correctness` v1 | local | agreement 0.82 | NQ301 |"
+    assert earlier in results
+    assert earlier not in page
+    for measured in held_out():
+        places = [(metric, each.backend) for each in measured.figures if each.trust for metric in each.metrics]
+        assert len(places) == len(set(places))
+    dates = [measured.date for measured in held_out()]
+    assert dates == sorted(dates, reverse=True)
+    shown = {(each.metric, each.backend): each for each in newest_trust()}
+    assert shown["answer_correctness", "local"].version == "3"
+    assert shown["answer_correctness", "local"].word == "useful"
 
 
 def test_the_page_shows_every_figure_with_its_words(folder, tmp_path):
@@ -287,19 +298,21 @@ def test_the_page_shows_every_figure_with_its_words(folder, tmp_path):
 
     run(tmp_path)
     page = (tmp_path / "docs/validity.md").read_text(encoding="utf-8")
-    assert page.endswith("\n")
-    assert not page.endswith("\n\n")
+    results = (tmp_path / "benchmarks/validity/RESULTS.md").read_text(encoding="utf-8")
     assert (
-        "| `faithfulness` | lexical | AUROC 0.500 (0.500 to 0.500) | mean of 2 sets, 48 cases | no better than chance "
-        "| content-token precision 1.000 | – |" in page
+        "| `faithfulness` | lexical | AUROC 0.500 (0.500 to 0.500) | mean of 2 sets, 48 cases "
+        "| content-token precision 1.000 |" in page
     )
-    assert "| **mean of 2 sets** | 48 |" in page
-    assert "| other | 24 | 0.500 ▼ (0.500 to 0.500) |" in page
-    assert "† `halueval_qa` is not in the mean" in page
-    assert "| GPT-4, prompted | SummEdits | balanced accuracy | 0.821 | SummEdits paper |" in page
-    assert page.count("**Can be trusted for.**") == page.count("**Cannot be trusted for.**") == len(producers())
-    for line in page.splitlines():
-        assert not line.startswith("|") or line.endswith("|"), line
+    assert "| **mean of 2 sets** | 48 |" in results
+    assert "| other | 24 | 0.500 ▼ (0.500 to 0.500) |" in results
+    assert "† `halueval_qa` is not in the mean" in results
+    assert "| GPT-4, prompted | SummEdits | balanced accuracy | 0.821 | SummEdits paper |" in results
+    for text in (page, results):
+        assert text.endswith("\n")
+        assert not text.endswith("\n\n")
+        assert text.count("**Can be trusted for.**") == text.count("**Cannot be trusted for.**") == len(producers())
+        for line in text.splitlines():
+            assert not line.startswith("|") or line.endswith("|"), line
 
 
 def test_the_table_is_printed_and_parts_of_it_write_nothing(folder, tmp_path, capsys):
@@ -432,7 +445,9 @@ def test_two_scorers_are_compared_on_the_same_cases_only():
 
 def test_calibration_stands_on_the_page_for_each_size(folder, tmp_path):
     run(tmp_path)
-    page = (tmp_path / "docs/validity.md").read_text(encoding="utf-8")
+    short = (tmp_path / "docs/validity.md").read_text(encoding="utf-8")
+    assert "- `local-large`: 0.093 over all rows" in short
+    page = (tmp_path / "benchmarks/validity/RESULTS.md").read_text(encoding="utf-8")
     assert "## Calibration of groundedness" in page
     assert "| set | supported | mean score, `local` | mean score, `local-large` |" in page
     assert "| begin_wow | 0.50 | 0.55 ‡ | – |" in page

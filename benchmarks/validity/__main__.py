@@ -13,13 +13,14 @@ from benchmarks.validity import pii_peers
 from benchmarks.validity.data import VARIABLE, DataProblem, LabelledData, data_folder
 from benchmarks.validity.family import Family
 from benchmarks.validity.lines import text_table
-from benchmarks.validity.page import page, trust_file
+from benchmarks.validity.page import page, results_page, trust_file
 from benchmarks.validity.progress import tell
 from benchmarks.validity.rows import producers
 
 ROOT = Path(__file__).resolve().parents[2]
 TRUST_FILE = "src/agentunit/metrics/validity.json"
 PAGE_FILE = "docs/validity.md"
+RESULTS_FILE = "benchmarks/validity/RESULTS.md"
 
 
 def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
@@ -51,7 +52,11 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
         print(text_table(families))
     if options.only:
         return 0
-    files = {TRUST_FILE: trust_file(families), PAGE_FILE: page(families).encode()}
+    files = {
+        TRUST_FILE: trust_file(families),
+        PAGE_FILE: page(families).encode(),
+        RESULTS_FILE: results_page(families).encode(),
+    }
     for family in families:
         files |= family.files
     return compare(files, root) if options.check else write(files, root)

@@ -78,8 +78,30 @@ def with_bias(figures: Iterable[TrustFigure], biases: Iterable[Bias]) -> list[Tr
     return [msgspec.structs.replace(each, mean_off=worst.get((each.metric, each.backend))) for each in figures]
 
 
+def bias_summary(biases: Iterable[Bias]) -> str:
+    """The chapter of the short page: how far means were off, on sets that say something; empty without figures."""
+    found: dict[tuple[str, str], list[Bias]] = {}
+    for each in sorted(biases, key=lambda each: (each.metric, each.backend)):
+        if not each.note:
+            found.setdefault((each.metric, each.backend), []).append(each)
+    if not found:
+        return ""
+    rows = [
+        f"| `{metric}` | {backend} | {len(here)} | {min(each.difference for each in here):+.2f} to "
+        f"{max(each.difference for each in here):+.2f} |"
+        for (metric, backend), here in found.items()
+    ]
+    return (
+        "## Mean score and true rate\n\nA mean score is not a rate: 0.40 does not mean that 40 % of the answers are "
+        "good. The table shows by how much the mean was above or below the rate that people's labels give, on sets "
+        "that nothing was trained on. The trust column names the worst. To learn the rate of your own cases, "
+        "[label some](labeling.md).\n\n"
+        "| metric | backend | sets | mean score minus true rate |\n| --- | --- | --- | --- |\n" + "\n".join(rows) + "\n"
+    )
+
+
 def bias_chapter(biases: Iterable[Bias]) -> str:
-    """The chapter of the page; empty where nothing is recorded."""
+    """The chapter of all results, set by set; empty where nothing is recorded."""
     shown = sorted(biases, key=lambda each: (each.metric, each.backend, each.dataset))
     if not shown:
         return ""
@@ -90,12 +112,10 @@ def bias_chapter(biases: Iterable[Bias]) -> str:
     ]
     return (
         "## Mean score and true rate\n\n"
-        "A mean score is not a rate: 0.40 does not mean that 40 % of the answers are good. Here is the mean score of "
-        "each set beside the rate that people's labels give, at the base rate that the set has. *Bias* is the mean "
-        "minus the rate. The trust column says by how much the mean was off at worst, on sets of which no row was "
-        "trained on and that have the base rate they were found with. What people would say about your cases takes "
-        "labels of yours: [The labeled rate](labeling.md). Large sets were measured on a sample, drawn by a fixed "
-        "rule.\n\n"
+        "The mean score of each set beside the rate that people's labels give, at the base rate that the set has. "
+        "*Bias* is the mean minus the rate. The trust column says by how much the mean was off at worst, on sets of "
+        "which no row was trained on and that have the base rate they were found with. Large sets were measured on a "
+        "sample, drawn by a fixed rule.\n\n"
         "| metric | backend | set | cases | mean score | true rate | bias | remark |\n"
         "| --- | --- | --- | --- | --- | --- | --- | --- |\n" + "\n".join(rows) + "\n"
     )

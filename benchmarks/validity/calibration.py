@@ -22,18 +22,28 @@ _KNOWN_BY_HEART = "local"
 
 _WORDS = (
     "## Calibration of groundedness\n\n"
-    "The value of `faithfulness` is a probability for someone who expects half of the answers to be supported: it is "
-    "fitted with every set, and in it both labels, counting alike. Here every set was left out of the fit. The "
-    "expected calibration error is the mean distance between value and share of supported answers, by tenths of the "
-    "scale.\n"
+    "The value of `faithfulness` is a probability for someone who expects half of the answers to be supported: every "
+    "set, and in it both labels, count alike in the fit. The error is the mean distance between the value and the "
+    "share of supported answers, by tenths of the scale, on sets that were left out of the fit.\n"
 )
 
 
-def calibration_chapter(root: Path = ROOT) -> str:
-    """The chapter of the page; empty where no size has figures."""
-    sizes = {
+def calibration_summary(root: Path = ROOT) -> str:
+    """The chapter of the short page; empty where no size has figures."""
+    sizes = _figures_by_size(root)
+    lines = [_WORDS, *(f"- {_errors(size, figures)}" for size, figures in sizes.items())]
+    return "\n".join(lines) + "\n" if sizes else ""
+
+
+def _figures_by_size(root: Path) -> dict[str, Any]:
+    return {
         name: msgspec.json.decode((root / path).read_bytes()) for name, path in FILES.items() if (root / path).is_file()
     }
+
+
+def calibration_chapter(root: Path = ROOT) -> str:
+    """The chapter of all results, set by set; empty where no size has figures."""
+    sizes = _figures_by_size(root)
     if not sizes:
         return ""
     sets = sorted(

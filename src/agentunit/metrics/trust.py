@@ -30,7 +30,7 @@ class TrustFigure(Struct, frozen=True, omit_defaults=True):
 
     Only figures from data that no rule or model was tuned on are shipped. ``held_out`` is the date of a measurement
     on rows that are kept away from development; such a figure holds for the version of that date. ``version`` is
-    that version of the metric, where it is no longer the present one. ``language`` is that of all cases, if one.
+    the version of the metric that was measured. ``language`` is that of all cases, if one.
     ``evidence`` is what the answers were held against, where a run may hold them against something else as well.
     ``mean_off`` is how far the mean score was from the true rate at worst, over sets at their natural base rate.
     """
