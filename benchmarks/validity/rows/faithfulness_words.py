@@ -18,8 +18,7 @@ CAN = {
     ),
     "local": (
         "The local model reads claim by claim and ranks answers: over a few hundred cases a difference in its "
-        "mean is a difference in groundedness, and the claims it scores lowest are the ones to read first. The "
-        "figure to go by is the one on sets that its training never saw."
+        "mean is a difference in groundedness, and the claims it scores lowest are the ones to read first."
     ),
 }
 CANNOT = {
@@ -33,7 +32,8 @@ CANNOT = {
     "local": (
         "The local model cannot be trusted on one answer: of two answers it often prefers the wrong one, most of all "
         "where one small detail of a fluent summary is false (SummEdits, FaithBench). It knows nothing of the world "
-        "beyond the context, and reads English. Large judges do better where they may be used."
+        "beyond the context, and reads English. Beside results of tools in JSON it is weak. Large judges do better "
+        "where they may be used."
     ),
 }
 SIGNS = {

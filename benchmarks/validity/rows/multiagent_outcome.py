@@ -55,9 +55,8 @@ def measure(data: LabelledData) -> Family:
         ),
         cannot=(
             "They do not tell whether the answer is right; counting the steps does better. `coordination_efficiency` "
-            "even points the other way on two set-ups: where two agents take turns and no call tells of a failure, all "
-            "it has to go by is how evenly the work is spread, which there only says how long a run was. All are "
-            "called descriptive: a run can be well coordinated and wrong."
+            "even points the other way on two set-ups, where all that it can see is how evenly the work is spread. All "
+            "are called descriptive: a run can be well coordinated and wrong."
         ),
         baselines=(SHORT,),
         headline=headline,

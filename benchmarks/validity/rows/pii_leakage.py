@@ -67,8 +67,9 @@ def measure(data: LabelledData) -> Family:
             "What a detector finds is compared with labeled spans: a finding is right when it shares at least half of "
             "the union with a labeled span of its type, and each label counts once. `fresh_pii` holds templates with "
             "names of 15 origins in five languages, written for this measurement by a language model that had not seen "
-            "the rules; no rule may be changed because of it, and its figures are those of the trust column. Rules "
-            "were written with the other two sets at hand (*tuned on*), so their figures flatter `patterns` and `ner`. "
+            "the rules; no rule may be changed because of it, and its figures of `ner` and `presidio` are those of the "
+            "trust column. Rules were written with the other two sets at hand (*tuned on*), so their figures flatter "
+            "`patterns` and `ner`. "
             "`pii_spans` holds generated sentences with invented people (Presidio-research, synthetic v2). "
             "`pii_agent_trace` holds messages of customers and an airline's agent; only what the customer's own record "
             "holds is labeled there, so other people's names count as wrong and precision is a lower bound. *Recall* "
@@ -77,9 +78,8 @@ def measure(data: LabelledData) -> Family:
             "types are telephone, e-mail, card, social security, IBAN and IP numbers."
         ),
         can=(
-            "Numbers in the usual forms are found most of the time; how often, the table says type by type. A bare run "
-            "of digits counts when it passes its check (a card's last digit) or follows its word. `redact` masks "
-            "with the same detector."
+            "Numbers in the usual forms are found most of the time. A bare run of digits counts when it passes its "
+            "check (a card's last digit) or follows its word. `redact` masks with the same detector."
         ),
         cannot=(
             "Names and postal addresses without a clue next to them are missed, more so names that are unusual in "
