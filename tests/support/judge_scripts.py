@@ -2,7 +2,7 @@
 
 Every script asks about three answers that deserve different scores. A verdict may be right, or an error with a reason;
 another score would be one that was made up. ``python tests/support/judge_scripts.py`` writes the table of
-``docs/judge.md``.
+``benchmarks/judge/SCRIPTS.md``.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from agentunit.addons.judge.settings import JudgeSettings
 from agentunit.backends.quality import RubricQuestion, Verdict
 
 N_QUESTIONS = 3
-DOCS = Path(__file__).resolve().parents[2] / "docs" / "judge.md"
+DOCS = Path(__file__).resolve().parents[2] / "benchmarks" / "judge" / "SCRIPTS.md"
 BEGIN, END = "<!-- scripts: begin -->", "<!-- scripts: end -->"
 
 # Each endpoint: the profile, and the path of its base address.
