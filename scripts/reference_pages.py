@@ -24,8 +24,8 @@ _GROUPS = {
     "Teams of agents": ["AgentInteraction", "AgentRole", "ConflictEvent", "HandoffEvent", "InteractionType"],
 }
 
-# Objects whose fields have a page of their own: a sentence is enough.
-_DESCRIBED_ELSEWHERE = {"DatasetCase", "MetricInfo", "Outcome", "RunSummary", "TraceEvent"}
+# Objects that have a page of their own: a sentence is enough.
+_DESCRIBED_ELSEWHERE = {"DatasetCase", "MetricInfo", "Outcome", "RunSummary", "TraceEvent", "instrument"}
 
 
 def cli_page() -> str:
@@ -43,7 +43,7 @@ def cli_page() -> str:
         "",
         _GENERATED,
         "",
-        "Every command with its options; `agentunit COMMAND --help` prints them, too. Exit codes: 0 pass, 1 a gate",
+        "Every command with its options; `agentunit COMMAND --help` has examples, too. Exit codes: 0 pass, 1 a gate",
         "failed, 2 usage, 3 errors in the input or the scores, 4 the data cannot tell",
         "([what they mean](getting-started.md#when-something-is-wrong)).",
         "",
@@ -85,11 +85,9 @@ def _command(name: str, command: click.Command, parent: click.Context) -> list[s
     lines = [f"## {name}", "", f"`{usage}`", ""]
     _, *paragraphs = dedent(f"        {inspect.cleandoc(command.help or '')}").strip().split("\n\n")
     for paragraph in paragraphs:
-        text = paragraph.strip("\n")
-        if text.lstrip().startswith("\b"):
-            lines += ["```text", *dedent(text.replace("\b\n", "")).splitlines(), "```", ""]
-        else:
-            lines += [_escaped(" ".join(text.split())), ""]
+        # Examples are in the help.
+        if not paragraph.lstrip().startswith("\b"):
+            lines += [_escaped(" ".join(paragraph.split())), ""]
     return lines
 
 
