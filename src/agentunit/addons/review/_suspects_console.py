@@ -30,7 +30,7 @@ _TASK_WORDS = {
 }
 WORTH = (
     "failed runs are ranked first with AUROC 0.77 on tau-bench retail (357 runs), 0.94 on tau2 retail with Claude Code "
-    "(373) and 0.78 on GSM8K (5,276 answers), public sets that were measured once; docs/validity.md has four more"
+    "(373) and 0.78 on GSM8K (5,276 answers), public sets that were measured once; docs/validity.md has held-out runs"
 )
 """Figures of ``benchmarks/validity/recorded_suspects.json``, of sets that no choice was made with."""
 
