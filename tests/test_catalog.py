@@ -119,7 +119,7 @@ def test_every_listed_path_imports_the_class(name: str) -> None:
     module, _, class_name = registry_module.import_path(metric).rpartition(".")
     assert getattr(import_module(module), class_name) is type(metric)
     page = (Path(__file__).resolve().parent.parent / "docs" / "metrics.md").read_text(encoding="utf-8")
-    assert f"\n`{module}.{class_name}`\n" in page
+    assert f"\n- class: `{module}.{class_name}`\n" in page
 
 
 COUNTS = [

@@ -513,10 +513,9 @@ def _why_repeated(item: Item) -> str:
 class ToolSuccessMetric(ItemMetric):
     """The share of tool calls that ended with status ``success``.
 
-    A call without a status, or with any other, counts in the total. MCP's ``is_error`` and the ``exit_code`` of a
-    command replace a status that is missing. A run without tool calls is scored by ``outcome.success``;
-    ``detail["basis"]`` says so, and the two kinds are not averaged with each other. An agent that failed with an error
-    before any tool call has no score: nothing is known about its tools.
+    A call without a status counts in the total; MCP's ``is_error`` and the ``exit_code`` of a command replace a
+    missing status. A run without tool calls is scored by ``outcome.success`` (``detail["basis"]``). An agent that
+    failed before any tool call has no score.
 
     >>> events = [{"type": "tool_call", "payload": {"name": "search", "status": s}} for s in ("success", "error")]
     >>> ToolSuccessMetric().evaluate({"id": "q1"}, {"events": events}, "done").value
@@ -576,10 +575,10 @@ def _why_calls(calls: Sequence[Mapping[str, Any]], n_succeeded: int) -> str:
 class CostMetric(ItemMetric):
     """What the run cost, in US dollars.
 
-    A total is taken as it is (``trace.metadata["cost"]``, then ``outcome.cost``). Else the costs of its tool and LLM
-    calls are added up, LLM calls by list price where only tokens are known (extra ``prices``); ``partial`` is true
-    when some LLM usage could not be priced. A recorded cost of 0 beside used tokens counts as unknown
-    (``recorded_zero``), unless the price list says that the model is free.
+    A total is taken as it is (``trace.metadata["cost"]``, then ``outcome.cost``). Otherwise the costs of tool and
+    LLM calls are added up, by list price where only tokens are known (extra ``prices``); ``partial`` is true when
+    some usage could not be priced. A recorded cost of 0 with used tokens is unknown (``recorded_zero``), unless the
+    model is free.
 
     >>> CostMetric().evaluate({"id": "q1"}, {"metadata": {"cost": 0.0032}}, "done").value
     0.0032

@@ -167,9 +167,8 @@ class NetworkFaultToleranceMetric(ItemMetric):
 
     0.6 · density + 0.4 · (1 − share of agents that are bottlenecks). Density is the share of possible directed
     connections; a bottleneck is an agent whose loss parts others from each other (an articulation point).
-    ``connected_after_worst_loss`` says it more plainly: the share of the other agents that still hang together after
-    the loss of ``worst_loss``. Agents with a role but no message count. Hubs are connected with at least
-    ``hub_threshold`` of the others.
+    ``connected_after_worst_loss`` is the share of the other agents that are still connected after the loss of
+    ``worst_loss``. Hubs are connected with at least ``hub_threshold`` of the others.
 
     >>> ring = [{"from_agent": a, "to_agent": b} for a, b in ("ab", "bc", "cd", "da")]
     >>> result = NetworkFaultToleranceMetric().evaluate({"id": "q1"}, {"interactions": ring}, None)

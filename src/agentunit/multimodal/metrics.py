@@ -50,10 +50,9 @@ TRANSITIONS = (
 class MultimodalCoherenceMetric(ItemMetric):
     """0.6 · share of the input's modalities that the answer refers to + 0.4 · (1 if it has a transition word).
 
-    Modalities are read from the case: entries of its metadata such as ``image``, ``image_path``, ``images``,
-    ``video_url`` or ``text`` that hold something other than a number; its query is text as well. A modality is referred
-    to when one of its keywords ("picture", "hear", "footage", "document", …) is in the answer as a whole word.
-    English only; it looks at words, not sense.
+    Modalities are entries of the case's metadata such as ``image``, ``images``, ``video_url`` or ``text``; its
+    query is text as well. A modality is referred to when one of its keywords ("picture", "hear", "document", …) is
+    in the answer as a whole word. English only; it looks at words, not sense.
 
     >>> case = {"id": "q1", "query": "What is this?", "metadata": {"image_path": "cat.jpg"}}
     >>> MultimodalCoherenceMetric().evaluate(case, None, "The image shows a cat, while the question asks why.").value

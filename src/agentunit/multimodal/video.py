@@ -45,9 +45,8 @@ class VideoResponseRelevanceMetric(ClipMetric):
     """Similarity of the answer and evenly spaced frames of a video by CLIP: 0.6 · mean + 0.4 · best of the cosines.
 
     The video is in ``case.metadata["video_path"]``: a path, bytes or a data URI. ``num_frames`` frames are taken
-    from the middles of as many equal parts. A long answer is read in windows; a frame's similarity is their mean,
-    weighted by their tokens. Cosines of CLIP are small (0.2 to 0.35 for a good match), and so is this score: compare
-    it with scores of the same model, not with 1.0.
+    from the middles of as many equal parts. Cosines of CLIP are small (0.2 to 0.35 for a good match), and so is
+    this score: compare it with scores of the same model, not with 1.0.
 
     >>> case = {"id": "q1", "metadata": {"video_path": "no-such-video.mp4"}}
     >>> result = VideoResponseRelevanceMetric(num_frames=8).evaluate(case, None, "A cat jumps onto a sofa.")

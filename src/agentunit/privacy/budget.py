@@ -30,8 +30,7 @@ class PrivacyBudgetMetric(ItemMetric):
     outcome or the case), or the sum over its events' ``epsilon``; none recorded spends 0. In a run, cases before
     the first recorded ε have no value. ``composition="sum"`` adds ε up,
     ``"pld"`` composes the distributions of privacy losses at ``delta``, which is tighter (extra ``dp``). ``warning`` is
-    true from a utilization of ``warn_threshold`` on. Each run begins with the whole budget; an ε that cannot be is an
-    error and spends nothing.
+    true from a utilization of ``warn_threshold`` on. Each run begins with the whole budget.
 
     >>> budget = PrivacyBudgetMetric(total_budget=2.0)
     >>> [budget.evaluate({"id": "q", "metadata": {"epsilon": 0.5}}, None, "done").value for _ in range(3)]

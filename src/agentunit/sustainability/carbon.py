@@ -88,10 +88,9 @@ _INTENSITY = Rule(
 class CarbonMetric(ItemMetric):
     """Kilograms of CO2 equivalent against a threshold: 1.0 up to ``threshold_kg``, ``threshold / emitted`` beyond it.
 
-    The machine's energy counts with ``grid_intensity``: kg a kWh, the code of a country or state (``"FR"``,
-    ``"US-CA"``), or a function of the time at which the run began (a ``datetime`` in UTC). Remote models count with the
-    electricity of their provider's data centres. ``trace.metadata["carbon_kg"]``, where it is recorded, is taken as the
-    whole. Tables show grams.
+    The machine's energy counts with ``grid_intensity``: kg per kWh, the code of a country or state (``"FR"``,
+    ``"US-CA"``), or a function of the time at which the run began. Remote models count with the electricity of
+    their provider. A recorded ``trace.metadata["carbon_kg"]`` is taken as the whole. Tables show grams.
 
     >>> CarbonMetric().evaluate({"id": "q1"}, {"metadata": {"energy_kwh": 0.2}}, "done").detail["carbon_kg"]
     0.095

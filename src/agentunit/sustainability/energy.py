@@ -209,8 +209,7 @@ class EnergyMetric(ItemMetric):
 
     What the machine used is measured while the agent runs (every ``sample_interval`` seconds), or read from
     ``trace.metadata["energy_kwh"]``; what remote models used is estimated from their tokens (extra
-    ``sustainability``), and the two stand apart in the detail. Tables show Wh, because nearly every run is far below
-    the threshold.
+    ``sustainability``). Tables show Wh.
 
     >>> EnergyMetric().evaluate({"id": "q1"}, {"metadata": {"energy_kwh": 0.4}}, "done").value
     0.25

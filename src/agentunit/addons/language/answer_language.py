@@ -22,10 +22,10 @@ from agentunit.metrics.turns import by_turn
 class AnswerLanguageMetric(ItemMetric):
     """Whether the answer is in the language of the question: 1.0 if it is, 0.0 if it is in another one.
 
-    Languages are told by script, function words and letters; where that leaves a doubt, there is no value: names,
-    numbers, code, quotations and most answers of one or two words are in no language. It does not apply to a question
-    that names a language ("in French") or asks for a translation, nor where the expected answer is in the answer's
-    language. Each turn of a conversation is held against its own question, and the value is the mean.
+    Script, function words and letters decide; where they leave a doubt, there is no value: names, numbers, code and
+    most answers of one or two words are in no language. It does not apply to a question that names a language or
+    asks for a translation, nor where the expected answer is in the answer's language. A conversation has the mean
+    of its turns.
 
     >>> question = {"id": "q1", "query": "When is the parcel going to be here?"}
     >>> result = AnswerLanguageMetric().evaluate(question, None, "Je suis désolé, mais je ne peux pas vous aider.")
