@@ -125,7 +125,9 @@ def _value(case: Mapping[str, Any], fact: str) -> Any:
     if fact == "tool_failures":
         return [status for _, status in case["tool_calls"]]
     if fact == "tool_success":
-        return [status for _, status in case["tool_calls"]].count("success") / len(case["tool_calls"])
+        statuses = [status for _, status in case["tool_calls"]]
+        # Where no call states a status, nothing is known.
+        return statuses.count("success") / len(statuses) if any(statuses) else None
     return case[fact]
 
 
