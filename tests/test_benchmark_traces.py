@@ -45,7 +45,7 @@ def test_public_files_are_skipped_with_a_sentence_where_there_are_none(tmp_path:
 
 
 def test_a_fact_left_unknown_is_not_a_wrong_one(tmp_path: Path) -> None:
-    """Four files with counts beside them: one read as it is, one with a fact unknown, one read otherwise, one refused."""
+    """Four files: one read as it is, one with a fact unknown, one read otherwise, one refused."""
     chat = {"messages": [{"role": "user", "content": "Capital?"}, {"role": "assistant", "content": "Oslo"}]}
     counts = [
         {"path": "a.json", "tool": "chat", "case": 0, "question": "Capital?", "answer": "Oslo", "tools": []},

@@ -54,7 +54,12 @@ _PATH_ARGUMENTS = ("file_path", "path", "notebook_path", "absolute_path", "filen
 _READING_COMMANDS = ("view", "undo_edit")
 
 # Calls that start a sub-agent of this name when they name none.
-_DEFAULT_SUB_AGENT = {"Task": "general-purpose", "Agent": "general-purpose"}
+_DEFAULT_SUB_AGENT = {"Task": "general-purpose", "Agent": "general-purpose", "spawn_agent": "default"}
+# Calls that load a skill, over all agents, and the arguments by which they name it. Others read the file that it is.
+_SKILL_TOOLS = names("Skill activate_skill skill")
+_SKILL_ARGUMENTS = ("skill", "name", "skill_name", "command")
+_SKILL_FILE = re.compile(r"([^/\\\s'\"]+)[/\\]SKILL\.md\b")
+_SKILL_TURN = re.compile(r"\s*<skill>\s*<name>([^<]+)</name>")
 _STATUS_OF = {True: "error", False: "success"}
 # Of an exit code: Windows has such of 32 bits.
 _MOST_DIGITS = 11
@@ -119,6 +124,7 @@ class Session(Conversation):
         self.success: bool | None = None
         self.calls: dict[str, dict[str, Any]] = {}
         self._files: dict[str, None] = {}
+        self._skills: dict[str | None, dict[str, Any]] = {}
         self._models: dict[str, None] = {}
 
     def say(self, role: str, text: str | None, *, agent: str | None = None, **more: Any) -> None:
@@ -131,6 +137,8 @@ class Session(Conversation):
     def prompt(self, text: str | None, *, at: float | None = None) -> None:
         """A turn of the user: a question, or what the program wrote in its place."""
         words = asked(text)
+        if loaded := _SKILL_TURN.match(text or ""):
+            self.skill(loaded[1].strip(), at=at)
         self.say("system" if words is None else "user", text if words is None else words, at=at)
 
     def reason(self, text: str | None, *, agent: str | None = None, at: float | None = None) -> None:
@@ -157,10 +165,23 @@ class Session(Conversation):
         if call_id is not None:
             self.calls[call_id] = payload
         given = as_dict(payload["arguments"])
-        target = as_name(given.get("subagent_type")) or _DEFAULT_SUB_AGENT.get(name)
-        if target is not None and "prompt" in given:
+        if (skill := _skill_of(name, payload["arguments"])) is not None:
+            self.skill(skill, call_id=call_id, agent=agent, at=more.get("at"))
+        target = as_name(given.get("subagent_type", given.get("agent_type"))) or _DEFAULT_SUB_AGENT.get(name)
+        if target is not None and ("prompt" in given or name == "spawn_agent"):
             reason = as_name(given.get("description"))
             self.hand_over(call_id, target, at=more.get("at"), by=agent, **without_nones(reason=reason))
+
+    def skill(
+        self, name: str | None, *, call_id: str | None = None, agent: str | None = None, at: float | None = None
+    ) -> None:
+        """A skill that was loaded; one by a call that failed was not, which its status says."""
+        if name is None:
+            return
+        payload = {"name": name, **without_nones(agent=agent or self.main)}
+        self.events.append(TraceEvent("skill", payload, at))
+        if call_id is not None:
+            self._skills[call_id] = payload
 
     def end_call(
         self,
@@ -188,6 +209,8 @@ class Session(Conversation):
         self.tell(call_id, exit_code=exit_code, duration_s=duration_s)
         for handoff in self._handoffs_of.get(call_id or "", ()):
             handoff.success = not failed
+        if failed and call_id in self._skills:
+            self._skills[call_id]["status"] = "error"
 
     def tell(self, call_id: str | None, *, failed: bool | None = None, **facts: Any) -> None:
         """More about a call, before or after its result: exit code, duration, server."""
@@ -292,6 +315,24 @@ class Session(Conversation):
             paths = (as_name(found.get(name)) for name in _PATH_ARGUMENTS)
             named = [path for path in paths if path] or _PATCH_PATH.findall(patch or "")
         self._files.update(dict.fromkeys(named))
+
+
+def _skill_of(name: str, arguments: Any) -> str | None:
+    """The skill that a call loads, by its own tool or by reading its file.
+
+    >>> _skill_of("shell", {"command": ["cat", "/home/ada/.agents/skills/pdf/SKILL.md"]})
+    'pdf'
+    """
+    given = as_dict(arguments)
+    if name in _SKILL_TOOLS:
+        return next((named for key in _SKILL_ARGUMENTS if (named := as_name(given.get(key)))), None)
+    if name in _WRITING_TOOLS:
+        return None
+    for value in given.values() if given else [arguments]:
+        text = " ".join(map(str, value)) if isinstance(value, list) else value
+        if isinstance(text, str) and "SKILL.md" in text and (found := _SKILL_FILE.search(text)):
+            return found[1]
+    return None
 
 
 def _summed(calls: list[dict[str, Any]], name: str) -> int:

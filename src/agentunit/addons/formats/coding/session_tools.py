@@ -1,0 +1,634 @@
+"""The tools whose runs are lines by kind: pi, Copilot, Cursor, OpenCode, Cline, Kimi, Droid, OpenHands, and others."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from agentunit.addons.formats.chats.loose_values import as_data, as_dict, as_list
+from agentunit.addons.formats.coding.session_lines import Lines, Step, lines_format, step
+from agentunit.traces.formats_base import Opening
+from agentunit.traces.places import names_in
+
+# Messages in blocks, as Anthropic's API has them: most of these tools keep them so.
+_BLOCKS: dict[str, tuple[Step, ...]] = {
+    "user text": (step("prompt", text="text"),),
+    "assistant text": (step("say", text="text"),),
+    "assistant thinking": (step("reason", text="thinking"),),
+    "assistant tool_use": (step("call", id="id", name="name", arguments="input"),),
+    "user tool_result": (step("result", id="tool_use_id", result="content", failed="is_error"),),
+}
+_BLOCKS_BESIDE = names_in("cache_control signature thinkingSignature")
+
+
+def _first(opening: Opening) -> dict[str, Any]:
+    return as_dict(opening.value)
+
+
+def _is_pi(opening: Opening) -> bool:
+    line = _first(opening)
+    message = as_dict(line.get("message"))
+    # A session may have lost its first line.
+    in_session = (
+        line.get("type") == "message" and "parentId" in line and isinstance(message.get("timestamp"), (int, float))
+    )
+    return in_session or (line.get("type") == "session" and {"id", "timestamp", "cwd"} <= line.keys())
+
+
+_PI = Lines(
+    "pi",
+    "sessions of pi and OpenClaw (JSONL)",
+    _is_pi,
+    kind=("type", "message.role"),
+    steps={
+        "session": (step("about", session_id="id", model="modelId"),),
+        "model_change": (step("about", model="modelId"),),
+        "message user": (step("parts", list="message.content"),),
+        "message assistant": (
+            step("model", model="message.model", read="message.usage.input", written="message.usage.output",
+                 cached="message.usage.cacheRead", cache_written="message.usage.cacheWrite",
+                 cost="message.usage.cost.total"),
+            step("about", error="message.errorMessage"),
+            step("parts", list="message.content"),
+        ),
+        "assistant toolCall": (step("call", id="id", name="name", arguments="arguments"),),
+        "message toolResult": (
+            step("result", id="message.toolCallId", name="message.toolName", result="message.content",
+                 failed="message.isError"),
+        ),
+        "message bashExecution": (
+            step("call", {"name": "bash"}, arguments="message.command"),
+            step("result", {"name": "bash"}, result="message.output", exit_code="message.exitCode"),
+        ),
+        "custom_message": (step("note", text="content"),),
+        "compaction": (step("note", text="summary"),),
+        **_BLOCKS,
+    },
+    silent=names_in("thinking_level_change custom label session_info branch_summary leaf title mode_change"),
+    known=_BLOCKS_BESIDE | names_in(
+        "id parentId timestamp version cwd provider thinkingLevel customType display details data attribution "
+        "textSignature thoughtSignature firstKeptEntryId tokensBefore fromHook parentSession"
+    ),
+    time=("timestamp", "message.timestamp"),
+    cache_on_top=True,
+)  # fmt: skip
+
+
+def _is_copilot(opening: Opening) -> bool:
+    line = _first(opening)
+    if line.get("type") == "session.start":
+        return as_dict(line.get("data")).get("producer") == "copilot-agent" or "copilotVersion" in as_dict(
+            line.get("data")
+        )
+    return isinstance(line.get("data"), dict) and "parentId" in line and b'"assistant.turn_start"' in opening.head
+
+
+_COPILOT = Lines(
+    "copilot-cli",
+    "sessions of GitHub Copilot CLI (events.jsonl)",
+    _is_copilot,
+    kind=("type",),
+    steps={
+        "session.start": (step("about", session_id="data.sessionId", model="data.selectedModel"),),
+        "session.resume": (step("about", session_id="data.sessionId"),),
+        "session.model_change": (step("about", model="data.newModel"),),
+        "session.error": (step("about", error="data.message"),),
+        "session.shutdown": (
+            step("about", exit_status="data.shutdownType"),
+            step("parts", list="data.modelMetrics"),
+        ),
+        "session.shutdown *": (
+            step("total", model="name", read="usage.inputTokens", written="usage.outputTokens",
+                 cached="usage.cacheReadTokens", cache_written="usage.cacheWriteTokens",
+                 reasoning="usage.reasoningTokens"),
+        ),
+        "system.message": (step("note", text="data.content"),),
+        "user.message": (step("prompt", text="data.content"),),
+        "assistant.reasoning": (step("reason", text="data.content", within="data.parentToolCallId"),),
+        "assistant.message": (
+            step("reason", text="data.reasoningText", within="data.parentToolCallId"),
+            step("say", text="data.content", within="data.parentToolCallId"),
+            step("parts", list="data.toolRequests", within="data.parentToolCallId"),
+        ),
+        "assistant.message *": (step("call", id="toolCallId", name="name", arguments="arguments"),),
+        "assistant.message function": (step("call", id="toolCallId", name="name", arguments="arguments"),),
+        "assistant.usage": (
+            step("model", model="data.model", read="data.inputTokens", written="data.outputTokens",
+                 cached="data.cacheReadTokens", cache_written="data.cacheWriteTokens", within="data.parentToolCallId"),
+        ),
+        "tool.execution_start": (
+            step("call", id="data.toolCallId", name="data.toolName", arguments="data.arguments",
+                 server="data.mcpServerName", within="data.parentToolCallId"),
+        ),
+        "tool.execution_complete": (
+            step("result", id="data.toolCallId", succeeded="data.success", result="data.result.content data.result",
+                 error="data.error.message data.error"),
+        ),
+        "subagent.started": (step("hand_over", id="data.toolCallId", to="data.agentName"),),
+        "skill.invoked": (step("skill", name="data.name"),),
+    },
+    silent=names_in(
+        "session.info session.warning session.idle session.title_changed session.mode_changed session.plan_changed "
+        "session.workspace_file_changed session.handoff session.truncation session.snapshot_rewind session.usage_info "
+        "session.usage_checkpoint session.compaction_start session.compaction_complete session.context_changed "
+        "session.task_complete assistant.turn_start assistant.turn_end assistant.intent assistant.message_delta "
+        "assistant.reasoning_delta assistant.thinking tool.execution_partial_result tool.execution_progress "
+        "tool.user_requested subagent.completed subagent.failed subagent.selected hook.start hook.end abort "
+        "permission.requested permission.completed pending_messages.modified"
+    ),
+    known=names_in(
+        "id parentId ephemeral agentId name requests usage type intentionSummary toolTitle mcpServerName totalNanoAiu "
+        "tokenDetails"
+    ),
+)  # fmt: skip
+
+
+def _with_attributes(line: dict[str, Any], place: int) -> dict[str, Any]:
+    """In the log of an agent in VS Code, what was said is JSON as the text of an attribute."""
+    return {**line, "attrs": {name: as_data(value) for name, value in as_dict(line.get("attrs")).items()}}
+
+
+_COPILOT_CHAT = Lines(
+    "copilot-chat",
+    "debug logs of GitHub Copilot's agents in VS Code (main.jsonl)",
+    lambda opening: {"ts", "sid", "spanId", "attrs"} <= opening.keys,
+    kind=("type",),
+    steps={
+        "user_message": (step("prompt", text="attrs.content"),),
+        "agent_response": (step("parts", list="attrs.response"),),
+        "agent_response *": (step("parts", list="parts"),),
+        "* text": (step("say", text="content"),),
+        "* thinking": (step("reason", text="content"),),
+        "* reasoning": (step("reason", text="content"),),
+        "llm_request": (
+            step("model", model="attrs.model", read="attrs.inputTokens", written="attrs.outputTokens",
+                 cached="attrs.cachedTokens", agent="attrs.agentName"),
+            step("about", error="attrs.error"),
+        ),
+        "tool_call": (
+            step("call", id="spanId", name="name", arguments="attrs.args"),
+            step("result", id="spanId", result="attrs.result", status="status", error="attrs.error",
+                 duration_ms="dur"),
+        ),
+    },
+    silent=names_in("session_start turn_start turn_end discovery generic child_session_ref hook * tool_call"),
+    known=names_in("ts dur sid name status spanId parentSpanId attrs role finish_reason id arguments"),
+    time=("ts",),
+    prepare=_with_attributes,
+    session_of=("sid",),
+)  # fmt: skip
+
+
+def _is_cursor(opening: Opening) -> bool:
+    line = _first(opening)
+    if line.get("role") in ("user", "assistant"):  # a transcript: its lines have no type, its messages no role
+        message = as_dict(line.get("message"))
+        return isinstance(message.get("content"), list) and "role" not in message and "type" not in line
+    # What its command prints begins as that of Claude Code, which lists its tools.
+    return line.get("subtype") == "init" and {"apiKeySource", "permissionMode"} <= line.keys() and "tools" not in line
+
+
+def _with_cursor_call(line: dict[str, Any], place: int) -> dict[str, Any]:
+    """A call by the name of the only object in it: {"readToolCall": {"args": …, "result": {"success": …}}}."""
+    for name, call in as_dict(line.get("tool_call")).items():
+        called, result = as_dict(call), as_dict(as_dict(call).get("result"))
+        name = called.get("name", name) if name == "function" else name
+        outcome = {"id": line.get("call_id"), "name": name, "args": called.get("args", called.get("arguments"))}
+        if result:
+            outcome |= {"failed": "success" not in result, "result": next(iter(result.values()))}
+        return {**line, "called": outcome}
+    return line
+
+
+_CURSOR = Lines(
+    "cursor",
+    "transcripts of Cursor's agents (JSONL), and the stream-json output of its command",
+    _is_cursor,
+    kind=("type", "subtype", "role"),
+    steps={
+        "system init": (step("about", session_id="session_id", model="model"),),
+        "user": (step("parts", list="message.content"),),
+        "assistant": (step("parts", list="message.content"),),
+        "tool_call": (
+            step("call", id="called.id", name="called.name", arguments="called.args"),
+            step("result", id="called.id", failed="called.failed", result="called.result",
+                 exit_code="called.result.exitCode"),
+        ),
+        "result": (
+            step("about", exit_status="subtype"),
+            step("total", read="usage.inputTokens", written="usage.outputTokens", cached="usage.cacheReadTokens",
+                 cache_written="usage.cacheWriteTokens"),
+        ),
+        **_BLOCKS,
+    },
+    silent=names_in("thinking"),
+    known=_BLOCKS_BESIDE | names_in(
+        "message session_id cwd apiKeySource permissionMode model_call_id timestamp_ms call_id tool_call duration_ms "
+        "duration_api_ms is_error result request_id turn_id"
+    ),
+    time=("timestamp_ms",),
+    cache_on_top=True,
+    prepare=_with_cursor_call,
+    session_of=("session_id",),
+)  # fmt: skip
+
+
+def _is_opencode(opening: Opening) -> bool:
+    line = _first(opening)
+    if "sessionID" in line and "part" in line:
+        return line.get("type") in ("step_start", "text", "tool_use", "step_finish", "reasoning", "error")
+    return {"info", "messages"} <= opening.keys and (opening.value is None or "id" in as_dict(line.get("info")))
+
+
+_OPENCODE_TOOL = (
+    step("call", id="callID part.callID", name="tool part.tool", arguments="state.input part.state.input"),
+    step("result", id="callID part.callID", result="state.output part.state.output",
+         status="state.status part.state.status", error="state.error part.state.error",
+         exit_code="state.metadata.exit part.state.metadata.exit"),
+)  # fmt: skip
+_OPENCODE_TOKENS = {
+    "read": "input", "written": "output", "reasoning": "reasoning", "cached": "cache.read",
+    "cache_written": "cache.write",
+}  # fmt: skip
+_OPENCODE = Lines(
+    "opencode",
+    "sessions of OpenCode: 'opencode export', and the output of 'opencode run --format json'",
+    _is_opencode,
+    kind=("type", "info.role"),
+    steps={
+        "file": (step("about", session_id="info.id"),),
+        "user": (step("parts", list="parts"),),
+        "user text": (step("prompt", text="text"),),
+        "assistant": (
+            step("model", model="info.modelID", cost="info.cost",
+                 **{fact: f"info.tokens.{place}" for fact, place in _OPENCODE_TOKENS.items()}),
+            step("about", error="info.error.data.message info.error.name"),
+            step("parts", list="parts"),
+        ),
+        "assistant text": (step("say", text="text"),),
+        "assistant reasoning": (step("reason", text="text"),),
+        "assistant tool": _OPENCODE_TOOL,
+        "text": (step("say", text="part.text"), step("about", session_id="sessionID")),
+        "reasoning": (step("reason", text="part.text"),),
+        "tool_use": _OPENCODE_TOOL,
+        "step_finish": (
+            step("model", cost="part.cost",
+                 **{fact: f"part.tokens.{place}" for fact, place in _OPENCODE_TOKENS.items()}),
+        ),
+        "error": (step("about", error="error.data.message error.message error.name error"),),
+    },
+    silent=frozenset((
+        "step_start", "user file", "user agent", "user patch", "user compaction", "assistant step-start",
+        "assistant step-finish", "assistant patch", "assistant snapshot", "assistant file", "assistant agent",
+        "assistant compaction",
+    )),
+    known=names_in("info parts part id sessionID messageID time metadata synthetic ignored state"),
+    time=("timestamp", "info.time.created"),
+    lists=("messages",),
+    cache_on_top=True,
+    reasoning_on_top=True,
+    session_of=("sessionID",),
+)  # fmt: skip
+
+
+def _is_cline(opening: Opening) -> bool:
+    line = _first(opening)
+    return "ts" in line and line.get("type") in ("say", "ask") and line["type"] in line
+
+
+def _with_cline_data(line: dict[str, Any], place: int) -> dict[str, Any]:
+    """What a message says is text, or JSON as text; the first one is the task."""
+    data = as_data(line.get("text"))
+    kind = "task" if place == 0 and line.get("say") == "text" else line.get(str(line.get("type")))
+    return {**line, "kind": kind, "data": data if isinstance(data, dict) else {"text": data}}
+
+
+_CLINE_TOOL = (step("call", name="data.tool", arguments="data"),)
+_CLINE = Lines(
+    "cline",
+    "tasks of Cline, Roo Code and Kilo Code (ui_messages.json)",
+    _is_cline,
+    kind=("kind",),
+    steps={
+        "task": (step("prompt", text="data.text"),),
+        "user_feedback": (step("prompt", text="data.text"),),
+        "text": (step("say", text="data.text"),),
+        "completion_result": (step("say", text="data.text"),),
+        "followup": (step("say", text="data.question data.text"),),
+        "plan_mode_respond": (step("say", text="data.response data.text"),),
+        "reasoning": (step("reason", text="reasoning data.text"),),
+        "tool": _CLINE_TOOL,
+        "command": (step("call", {"name": "execute_command"}, arguments="data.text"),),
+        "use_mcp_server": (
+            step("call", name="data.toolName data.uri", arguments="data.arguments", server="data.serverName"),
+        ),
+        "browser_action": (step("call", {"name": "browser_action"}, arguments="data"),),
+        "browser_action_launch": (step("call", {"name": "browser_action"}, arguments="data"),),
+        "api_req_started": (
+            step("model", model="modelInfo.modelId", read="data.tokensIn", written="data.tokensOut",
+                 cached="data.cacheReads", cache_written="data.cacheWrites", cost="data.cost"),
+        ),
+        "error": (step("note", text="data.text"),),
+        "api_req_failed": (step("about", error="data.text"),),
+    },
+    silent=names_in(
+        "api_req_finished api_req_retried api_req_retry_delayed api_req_deleted deleted_api_reqs command_output "
+        "checkpoint_created checkpoint_saved resume_task resume_completed_task mcp_server_request_started "
+        "mcp_server_response mcp_notification browser_action_result task_progress load_mcp_documentation info "
+        "shell_integration_warning condense_context user_feedback_diff diff_error clineignore_error None"
+    ),
+    known=names_in(
+        "ts say ask text partial images files modelInfo conversationHistoryIndex conversationHistoryDeletedRange "
+        "lastCheckpointHash isCheckpointCheckedOut isOperationOutsideWorkspace commandCompleted data kind reasoning "
+        "checkpoint contextCondense progressStatus apiProtocol isProtected metadata"
+    ),
+    time=("ts",),
+    cache_on_top=True,
+    prepare=_with_cline_data,
+)  # fmt: skip
+_KIMI_TOKENS = {
+    "read": "inputOther", "written": "output", "cached": "inputCacheRead", "cache_written": "inputCacheCreation",
+}  # fmt: skip
+
+
+def _is_kimi(opening: Opening) -> bool:
+    line = _first(opening)
+    message = as_dict(line.get("message"))
+    if line.get("type") == "metadata" and "protocol_version" in line:
+        return True
+    return "payload" in message and message.get("type") in ("TurnBegin", "StepBegin", "ContentPart")
+
+
+_KIMI = Lines(
+    "kimi",
+    "sessions of Kimi CLI and Kimi Code (wire.jsonl)",
+    _is_kimi,
+    kind=("kind",),
+    steps={
+        "config.update": (step("about", model="modelAlias"), step("note", text="systemPrompt")),
+        "turn.prompt": (step("parts", list="input"),),
+        "turn.prompt text": (step("prompt", text="text"),),
+        "content.part": (step("parts", list="event.part", agent="agentId"),),
+        "content.part text": (step("say", text="text"),),
+        "content.part think": (step("reason", text="think text"),),
+        "tool.call": (
+            step("call", id="event.toolCallId", name="event.name", arguments="event.args", agent="agentId"),
+        ),
+        "tool.result": (
+            step("result", id="event.toolCallId", result="event.result.output",
+                 failed="event.result.isError event.result.is_error"),
+        ),
+        "usage.record": (
+            step("model", model="model", agent="agentId",
+                 **{fact: f"usage.{place}" for fact, place in _KIMI_TOKENS.items()}),
+        ),
+        "turn.ended": (step("about", exit_status="reason"),),
+        # Until 2026 a line held a message with its payload.
+        "TurnBegin": (step("prompt", text="message.payload.user_input"),),
+        "ContentPart": (step("parts", list="message.payload"),),
+        "ContentPart text": (step("say", text="text"),),
+        "ContentPart think": (step("reason", text="think"),),
+        "ToolCall": (
+            step("call", id="message.payload.id", name="message.payload.function.name",
+                 arguments="message.payload.function.arguments"),
+        ),
+        "ToolResult": (
+            step("result", id="message.payload.tool_call_id", result="message.payload.return_value.output",
+                 failed="message.payload.return_value.is_error"),
+        ),
+        "StatusUpdate": (
+            step("model", read="message.payload.token_usage.input_other", written="message.payload.token_usage.output",
+                 cached="message.payload.token_usage.input_cache_read",
+                 cache_written="message.payload.token_usage.input_cache_creation"),
+        ),
+    },
+    silent=names_in(
+        "metadata tools.set_active_tools step.begin step.end llm.tools_snapshot llm.request llm.response turn.begin "
+        "turn.cancel turn.started permission.set_mode profile.bind plugin.session_start runtime.set_binding "
+        "token_counting.measured token_counting.turn_recorded context.append_message message.appended StepBegin "
+        "StepInterrupted TurnEnd CompactionBegin CompactionEnd ApprovalRequest ApprovalResponse ToolCallPart"
+    ),
+    known=names_in("time timestamp message event agentId origin usageScope kind profileName thinkingEffort durationMs "
+                   "turnId encrypted"),
+    time=("time", "timestamp"),
+    cache_on_top=True,
+    prepare=lambda line, place: {
+        **line,
+        "kind": as_dict(line.get("event")).get("type") or as_dict(line.get("message")).get("type") or line.get("type"),
+    },
+)  # fmt: skip
+
+
+def _is_droid(opening: Opening) -> bool:
+    line = _first(opening)
+    if line.get("type") == "session_start":
+        return {"id", "title"} <= line.keys() or "owner" in line
+    return line.get("subtype") == "init" and "reasoning_effort" in line and isinstance(line.get("tools"), list)
+
+
+_DROID = Lines(
+    "droid",
+    "sessions of Factory's Droid (JSONL), and the stream-json output of 'droid exec'",
+    _is_droid,
+    kind=("type", "message.role", "role"),
+    steps={
+        "session_start": (step("about", session_id="id"),),
+        "message user": (step("parts", list="message.content"), step("prompt", text="text")),
+        "message assistant": (step("parts", list="message.content"), step("say", text="text")),
+        "compaction_state": (step("note", text="summaryText"),),
+        "system": (step("about", session_id="session_id", model="model"),),
+        "reasoning": (step("reason", text="text"),),
+        "tool_call": (step("call", id="id", name="toolName toolId", arguments="parameters"),),
+        "tool_result": (step("result", id="id", result="value", failed="isError", error="error.message"),),
+        "completion": (
+            step("total", read="usage.input_tokens", written="usage.output_tokens",
+                 cached="usage.cache_read_input_tokens", cache_written="usage.cache_creation_input_tokens"),
+        ),
+        "error": (step("about", error="message"),),
+        **_BLOCKS,
+    },
+    silent=names_in("todo_state session_end"),
+    known=_BLOCKS_BESIDE | names_in(
+        "id parentId message title sessionTitle owner cwd version role messageId session_id subtype tools "
+        "reasoning_effort toolId finalText numTurns durationMs todos visibility hostId"
+    ),
+    cache_on_top=True,
+    session_of=("session_id",),
+)  # fmt: skip
+
+
+def _is_openhands(opening: Opening) -> bool:
+    line = _first(opening)
+    events = [line, *(as_dict(each) for name in ("events", "history") for each in as_list(line.get(name))[:1])]
+    return any(
+        isinstance(each.get("kind"), str) and each["kind"].endswith(("Event", "Observation", "Action"))
+        and each.get("source") in ("agent", "user", "environment", "hook")
+        for each in events
+    ) or "usage_to_metrics" in as_dict(line.get("stats"))  # fmt: skip
+
+
+_OPENHANDS_TOTALS = (
+    step("total", of="name", model="model_name accumulated_token_usage.model", cost="accumulated_cost",
+         read="accumulated_token_usage.prompt_tokens", written="accumulated_token_usage.completion_tokens",
+         cached="accumulated_token_usage.cache_read_tokens", cache_written="accumulated_token_usage.cache_write_tokens",
+         reasoning="accumulated_token_usage.reasoning_tokens"),
+)  # fmt: skip
+_OPENHANDS_CALL = (
+    step("reason", text="reasoning_content"),
+    step("say", text="thought"),
+    step("call", id="tool_call_id tool_call.id", name="tool_name tool_call.name",
+         arguments="tool_call.arguments action"),
+)  # fmt: skip
+_OPENHANDS = Lines(
+    "openhands-v1",
+    "conversations of OpenHands 1 and its SDK: their events as JSON or JSONL, and the output.jsonl of its evaluations",
+    _is_openhands,
+    kind=("kind", "source", "action.kind"),
+    steps={
+        "file": (
+            step("about", session_id="instance_id id", question="instance.problem_statement instruction",
+                 model="agent.llm.model", error="error"),
+            step("parts", list="stats.usage_to_metrics"),
+            step("total", {"of": "metrics"}, cost="metrics.accumulated_cost",
+                 read="metrics.accumulated_token_usage.prompt_tokens",
+                 written="metrics.accumulated_token_usage.completion_tokens",
+                 cached="metrics.accumulated_token_usage.cache_read_tokens"),
+        ),
+        "file *": _OPENHANDS_TOTALS,
+        "SystemPromptEvent": (step("note", text="system_prompt.text"),),
+        "MessageEvent user": (step("prompt", text="llm_message.content"), step("parts", list="activated_skills")),
+        "MessageEvent agent": (
+            step("reason", text="llm_message.reasoning_content reasoning_content"),
+            step("say", text="llm_message.content"),
+        ),
+        "ActionEvent": _OPENHANDS_CALL,
+        "ActionEvent agent FinishAction": (*_OPENHANDS_CALL, step("say", text="action.message")),
+        "ObservationEvent": (
+            step("result", id="tool_call_id", name="tool_name",
+                 result="observation.content observation.text observation.output",
+                 failed="observation.is_error observation.error",
+                 exit_code="observation.exit_code observation.metadata.exit_code"),
+        ),
+        "AgentErrorEvent": (step("result", {"failed": True}, id="tool_call_id", name="tool_name", result="error"),),
+        "UserRejectObservation": (
+            step("result", {"failed": True}, id="tool_call_id", name="tool_name", result="rejection_reason"),
+        ),
+        "ConversationErrorEvent": (step("about", error="detail code"),),
+        "CondensationSummaryEvent": (step("note", text="summary"),),
+        "ConversationStateUpdateEvent": (
+            step("parts", list="value.usage_to_metrics value.stats.usage_to_metrics"),
+        ),
+        "environment *": _OPENHANDS_TOTALS,
+    },
+    silent=names_in("Condensation CondensationRequest PauseEvent TokenEvent LLMCompletionLogEvent HookExecutionEvent"),
+    known=names_in(
+        "id timestamp parent_id source llm_message tools tool_name tool_call tool_call_id action action_id "
+        "thinking_blocks llm_response_id security_risk summary extended_content activated_skills sender critic_result "
+        "observation "
+        "responses_reasoning_item key value dynamic_context classification costs token_usages response_latencies "
+        "max_budget_per_task model_name agent stats instance metadata test_result git_patch attempt history events "
+        "execution_status workspace confirmation_policy max_iterations persistence_dir metrics instruction kind"
+    ),
+    lists=("events", "history"),
+)  # fmt: skip
+
+
+def _is_codex_exec(opening: Opening) -> bool:
+    line = _first(opening)
+    first = as_dict(next(iter(as_list(line.get("events"))), line))
+    if first.get("type") == "thread.started":
+        return "thread_id" in first
+    return first.get("type") in ("turn.started", "item.started", "item.completed") and (
+        first["type"] == "turn.started" or isinstance(as_dict(first.get("item")).get("type"), str)
+    )
+
+
+def _codex_item(**where: str) -> tuple[Step, ...]:
+    """An item that is a call, from its start to its end."""
+    call = {fact: where.pop(fact) for fact in ("name", "arguments", "server") if fact in where}
+    return (
+        step("call", id="item.id", **call),
+        step("result", id="item.id", status="item.status", error="item.error.message", **where),
+    )
+
+
+_CODEX_EXEC = Lines(
+    "codex-exec",
+    "the output of 'codex exec --json' (JSONL)",
+    _is_codex_exec,
+    kind=("item.type", "type"),
+    steps={
+        "thread.started": (step("about", session_id="thread_id"),),
+        "turn.completed": (
+            step("total", {"of": "thread"}, read="usage.input_tokens", written="usage.output_tokens",
+                 cached="usage.cached_input_tokens", reasoning="usage.reasoning_output_tokens"),
+        ),
+        "turn.failed": (step("about", {"exit_status": "failed"}, error="error.message"),),
+        "error": (step("about", error="message"),),
+        "agent_message item.completed": (step("say", text="item.text"),),
+        "assistant_message item.completed": (step("say", text="item.text"),),
+        "reasoning item.completed": (step("reason", text="item.text"),),
+        "command_execution": _codex_item(
+            name="item.type", arguments="item.command", result="item.aggregated_output", exit_code="item.exit_code"
+        ),
+        "file_change": _codex_item(name="item.type", arguments="item.changes"),
+        "mcp_tool_call": _codex_item(
+            name="item.tool", arguments="item.arguments", server="item.server", result="item.result.content item.result"
+        ),
+        "web_search item.completed": (step("call", name="item.type", id="item.id", arguments="item.query"),),
+        "collab_tool_call": _codex_item(name="item.tool", arguments="item.prompt", result="item.agents_states"),
+        "error item.completed": (step("note", text="item.message"),),
+    },
+    silent=names_in("turn.started todo_list web_search agent_message reasoning"),
+    known=names_in("item usage"),
+    lists=("events",),
+    time=("timestamp",),
+)  # fmt: skip
+
+
+_GEMINI_INIT = re.compile(rb'"type": ?"init", ?"timestamp"')
+
+
+def _is_gemini_stream(opening: Opening) -> bool:
+    line = _first(opening)
+    if line.get("type") == "init" and {"session_id", "model", "timestamp"} <= line.keys():
+        return True
+    # The prompt may have been put before what the command printed.
+    return (
+        line.get("type") == "message"
+        and "role" in line
+        and b'"type": "init"' in opening.head.replace(b'"type":"init"', b'"type": "init"')
+    )
+
+
+_GEMINI_STREAM = Lines(
+    "gemini-stream",
+    "the stream-json output of Gemini CLI (JSONL)",
+    _is_gemini_stream,
+    kind=("type", "role"),
+    steps={
+        "init": (step("about", session_id="session_id", model="model"),),
+        "message user": (step("prompt", text="content"),),
+        "message assistant": (step("say", text="content", more="delta"),),
+        "tool_use": (step("call", id="tool_id", name="tool_name", arguments="parameters"),),
+        "tool_result": (step("result", id="tool_id", status="status", result="output", error="error.message"),),
+        "error": (step("note", text="message"),),
+        "result": (
+            step("about", exit_status="status", error="error.message"),
+            step("total", read="stats.input_tokens", written="stats.output_tokens", cached="stats.cached"),
+        ),
+    },
+    known=names_in("ts severity stats error"),
+)  # fmt: skip
+
+PI = lines_format(_PI)
+COPILOT_CLI = lines_format(_COPILOT)
+COPILOT_CHAT = lines_format(_COPILOT_CHAT)
+CURSOR = lines_format(_CURSOR)
+OPENCODE = lines_format(_OPENCODE)
+CLINE = lines_format(_CLINE)
+KIMI = lines_format(_KIMI)
+DROID = lines_format(_DROID)
+OPENHANDS_V1 = lines_format(_OPENHANDS)
+CODEX_EXEC = lines_format(_CODEX_EXEC)
+GEMINI_STREAM = lines_format(_GEMINI_STREAM)
