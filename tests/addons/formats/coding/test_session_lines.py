@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agentunit.addons.formats.coding.session_lines import step
+from agentunit.addons.formats.coding.session_lines import steps_of
 from agentunit.core.records import Record
 from agentunit.core.results import InputError
 from agentunit.metrics.builtin import CostMetric, TokenUsageMetric
@@ -184,10 +184,10 @@ def test_a_skill_that_was_loaded_is_a_fact(read, lines, skills):
 
 
 def test_a_row_of_a_table_that_nothing_reads_does_not_load():
-    with pytest.raises(ValueError, match=r"step does must be one of .*; received 'sing'"):
-        step("sing", text="content")
+    with pytest.raises(ValueError, match=r"a step must be one of .*; received 'sing'"):
+        steps_of("sing text=content")
     with pytest.raises(ValueError, match=r"a fact of 'say' must be one of .*; received 'txt'"):
-        step("say", txt="content")
+        steps_of("say txt=content")
 
 
 @pytest.mark.parametrize(

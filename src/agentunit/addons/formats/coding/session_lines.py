@@ -38,6 +38,8 @@ _ENDED = {
 }
 _RUNNING = names_in("pending running in_progress started")
 _MILLISECONDS = 1e11  # seconds since 1970 come to this in the year 5138
+# What stands on parts of any tool.
+_BESIDE = "type cache_control signature thinkingSignature"
 _OWN_TYPES = (bool, int, float, str)
 
 
@@ -46,108 +48,141 @@ class Step(NamedTuple):
 
     does: str
     where: Mapping[str, Paths]
-    stated: Mapping[str, Any]
+    stated: Mapping[str, str]
 
 
-def step(does: str, stated: Mapping[str, Any] | None = None, /, **where: str) -> Step:
-    """A step of a table: each fact with its places, as one text.
+def steps_of(text: str) -> tuple[Step, ...]:
+    """The steps that a table names in one text: what each does, and the places of its facts, or what they are.
 
-    >>> step("say", text="data.content content").where
-    {'text': ('data.content', 'content')}
+    >>> steps_of("say text=data.content|content; call name='bash' id=id")[1]
+    Step(does='call', where={'id': ('id',)}, stated={'name': 'bash'})
     """
-    require_known("step does", [does], _FACTS)
-    require_known(f"a fact of {does!r}", [*where, *(stated or ())], _FACTS[does] | _FACTS_OF_ANY)
-    return Step(does, {fact: tuple(places.split()) for fact, places in where.items()}, stated or {})
+    steps = []
+    for words in text.split(";"):
+        does, *facts = words.split()
+        require_known("a step", [does], _FACTS)
+        where, stated = {}, {}
+        for fact in facts:
+            name, _, place = fact.partition("=")
+            require_known(f"a fact of {does!r}", [name], _FACTS[does] | _FACTS_OF_ANY)
+            if place.startswith("'"):
+                stated[name] = place.strip("'")
+            else:
+                where[name] = tuple(place.split("|"))
+        steps.append(Step(does, where, stated))
+    return tuple(steps)
 
 
 class Lines(NamedTuple):
-    """The lines of a tool. The kind of a line is the words at ``kind``, the steps those of the longest kind that fits.
+    """The lines of a tool: names and places are texts with spaces between them.
 
-    A part of a line has the kind of the line's last word and its own ``type``. Kinds in ``silent`` add nothing; one
-    that is in neither is counted, and so are fields that no step reads and that are not in ``known``. ``lists`` are
-    places of the lines in a file that is one object, whose kind is ``file``. ``prepare`` turns a line that no place
-    can describe into one that does. The input tokens of a tool may leave out those of caches (``cache_on_top``).
+    The kind of a line is the words at the places ``kind``, with colons between them; its steps are those of the longest
+    beginning of its kind that has any. The kind of a part is the last word of its line's kind, and its own ``type``.
+    Kinds in ``silent`` add nothing; one that is in neither is counted, and so are fields that no step reads and that
+    are not in ``known``. ``lists`` are the places of lines in a file that is one object, whose own kind is ``file``.
+    ``prepare`` turns a line that no place can describe into one that can be. A tool may count the input tokens
+    without those of caches (``cache_on_top``), and the output tokens without those of reasoning.
     """
 
     name: str
     summary: str
     matches: Callable[[Opening], bool]
-    kind: Paths
-    steps: Mapping[str, tuple[Step, ...]]
-    silent: frozenset[str] = frozenset()
-    known: frozenset[str] = frozenset()
-    time: Paths = ("timestamp",)
-    lists: Paths = ()
+    kind: str
+    steps: Mapping[str, str]
+    silent: str = ""
+    known: str = ""
+    time: str = "timestamp"
+    lists: str = ""
+    session_of: str = ""
     cache_on_top: bool = False
     reasoning_on_top: bool = False
     prepare: Callable[[dict[str, Any], int], dict[str, Any]] = lambda line, place: line
-    session_of: Paths = ()
 
 
-def lines_format(log: Lines) -> TraceFormat:
+class _Table:
+    """The lines of a tool, with the texts of its table taken apart."""
+
+    def __init__(self, lines: Lines) -> None:
+        self.lines = lines
+        self.kind, self.time, self.lists = lines.kind.split(), lines.time.split(), lines.lists.split()
+        self.session_of = lines.session_of.split()
+        self.steps = {kind: steps_of(text) for kind, text in lines.steps.items()}
+        self.kinds = names_in(lines.silent) | self.steps.keys()
+        self.fields = {kind: self._fields_of(steps) for kind, steps in self.steps.items()}
+
+    def _fields_of(self, steps: tuple[Step, ...]) -> frozenset[str]:
+        """The outermost names in a line that these steps, or the lines as such, know."""
+        places = [path for each in steps for paths in each.where.values() for path in paths]
+        places += [*self.kind, *self.time, *self.lists, *self.session_of]
+        return names_in(f"{_BESIDE} {self.lines.known}") | {path.partition(".")[0] for path in places}
+
+    def listed(self, row: dict[str, Any]) -> list[Any] | None:
+        """The lines within a file that is one object."""
+        return next((found for path in self.lists if isinstance(found := at(row, path), list)), None)
+
+    def fitting(self, kind: str) -> str | None:
+        """The longest beginning of a kind that the table has."""
+        while kind not in self.kinds:
+            kind, colon, _ = kind.rpartition(":")
+            if not colon:
+                return None
+        return kind
+
+
+def lines_format(lines: Lines) -> TraceFormat:
     """The format of a tool's lines: an object or a list is a run, and so are the lines of one session."""
+    table = _Table(lines)
     return chat_format(
-        log.name, log.summary, log.matches, partial(_record, log),
-        is_part=lambda row: isinstance(row, dict) and _listed(log, row) is None,
-        session_of=lambda row: as_name(first_at(row, log.session_of)),
+        lines.name, lines.summary, lines.matches, partial(_record, table),
+        is_part=lambda row: isinstance(row, dict) and table.listed(row) is None,
+        session_of=lambda row: as_name(first_at(row, table.session_of)),
     )  # fmt: skip
 
 
-def _listed(log: Lines, row: dict[str, Any]) -> list[Any] | None:
-    return next((found for path in log.lists if isinstance(found := at(row, path), list)), None)
-
-
-def _record(log: Lines, row: Any, context: RowContext) -> Record:
-    run = _Run(context, log)
+def _record(table: _Table, row: Any, context: RowContext) -> Record:
+    run = _Run(context, table)
     lines = as_list(row)
     if isinstance(row, dict):
-        lines = _listed(log, row) or []
+        lines = table.listed(row) or []
         run.take("file", row, None, None)
     for place, line in enumerate(run.objects(lines)):
-        run.add(log.prepare(line, place))
+        run.add(table.lines.prepare(line, place))
     run.state_totals()
     session = as_name(run.about.get("session_id"))
     question = as_name(run.about.get("question"))
-    return run.record(context, log.name, case_id=session, session_id=session, question=question)
+    return run.record(context, table.lines.name, case_id=session, session_id=session, question=question)
 
 
 class _Run(Session):
     """A run as it is read, line by line."""
 
-    def __init__(self, context: RowContext, log: Lines) -> None:
-        super().__init__(context.notes, log.name)
-        self.log = log
+    def __init__(self, context: RowContext, table: _Table) -> None:
+        super().__init__(context.notes, table.lines.name)
+        self._table = table
         self.about: dict[str, Any] = {}
         self._agents: dict[str, str] = {}
         self._totals: dict[str, tuple[dict[str, Any] | None, float | None]] = {}
-        self._kinds = log.silent | log.steps.keys()
-        self._fields: dict[str, frozenset[str]] = {}
         self._says_more = False
         self._without_id: deque[dict[str, Any]] = deque()
 
     def add(self, line: dict[str, Any]) -> None:
-        words = [str(word) for path in self.log.kind if isinstance(word := at(line, path), _OWN_TYPES)]
-        self.take(" ".join(words), line, _moment(first_at(line, self.log.time)), None)
+        words = [str(word) for path in self._table.kind if isinstance(word := at(line, path), _OWN_TYPES)]
+        self.take(":".join(words), line, _moment(first_at(line, self._table.time)), None)
 
     def take(self, kind: str, line: dict[str, Any], moment: float | None, agent: str | None) -> None:
         """What a line of a kind adds."""
-        fitting = kind
-        while fitting not in self._kinds and " " in fitting:
-            fitting = fitting.rpartition(" ")[0]
-        if fitting not in self.log.steps:
-            if fitting not in self.log.silent and kind != "file":
-                self.notes.count_fields([f"line of kind {kind}"])
-            return
-        steps = self.log.steps[fitting]
-        if fitting not in self._fields:
-            self._fields[fitting] = _fields_of(self.log, steps)
-        self.check_fields(line, self._fields[fitting])
+        fitting = self._table.fitting(kind)
+        if fitting is None and kind != "file":
+            self.notes.count_fields([f"line of kind {kind}"])
+        steps = self._table.steps.get(fitting or "", ())
+        if steps:
+            self.check_fields(line, self._table.fields[fitting or ""])
         for each in steps:
             facts = {fact: first_at(line, paths) for fact, paths in each.where.items()}
             facts = {**each.stated, **{fact: value for fact, value in facts.items() if value is not None}}
             who = self._agents.get(str(facts.get("within"))) or as_name(facts.get("agent")) or agent
             if each.does == "parts":
-                for part_kind, part in _parts(kind.rpartition(" ")[2], facts.get("list")):
+                for part_kind, part in _parts(kind.rpartition(":")[2], facts.get("list")):
                     self.take(part_kind, part, moment, who)
             elif each.where.keys() & facts.keys():
                 self._do(each.does, facts, moment, None if who == "main" else who)
@@ -235,9 +270,9 @@ class _Run(Session):
     def _counted(self, facts: dict[str, Any]) -> tuple[dict[str, Any] | None, float | None]:
         names = ("read", "written", "cached", "cache_written", "reasoning")
         read, written, cached, stored, thought = (count(facts.get(name)) for name in names)
-        if self.log.cache_on_top and read is not None:
+        if self._table.lines.cache_on_top and read is not None:
             read += (cached or 0) + (stored or 0)
-        if self.log.reasoning_on_top and written is not None:
+        if self._table.lines.reasoning_on_top and written is not None:
             written += thought or 0
         # Programs write 0 for what their provider did not send.
         known = bool(read or written)
@@ -252,13 +287,6 @@ class _Run(Session):
         self.totals(counts or None, sum(costs) if costs else None)
         if model := as_name(self.about.get("model")):
             self.metadata.setdefault("model", model)
-
-
-def _fields_of(log: Lines, steps: tuple[Step, ...]) -> frozenset[str]:
-    """The outermost names in a line that these steps, or the lines as such, know."""
-    places = [path for each in steps for paths in each.where.values() for path in paths]
-    places += [*log.kind, *log.time, *log.lists, *log.session_of, "type"]
-    return log.known | {path.partition(".")[0] for path in places}
 
 
 def _add(sums: dict[str, Any], usage: Mapping[str, Any]) -> None:
@@ -284,7 +312,7 @@ def _parts(role: str, listed: Any) -> Iterator[tuple[str, dict[str, Any]]]:
             before = {**before, "text": f"{before.get('text', '')}{part['text']}"}
             continue
         if before:
-            yield f"{role} {before.get('type', '*')}", before
+            yield f"{role}:{before.get('type', '*')}", before
         before = part
 
 

@@ -6,19 +6,17 @@ import re
 from typing import Any
 
 from agentunit.addons.formats.chats.loose_values import as_data, as_dict, as_list
-from agentunit.addons.formats.coding.session_lines import Lines, Step, lines_format, step
+from agentunit.addons.formats.coding.session_lines import Lines, lines_format
 from agentunit.traces.formats_base import Opening
-from agentunit.traces.places import names_in
 
 # Messages in blocks, as Anthropic's API has them: most of these tools keep them so.
-_BLOCKS: dict[str, tuple[Step, ...]] = {
-    "user text": (step("prompt", text="text"),),
-    "assistant text": (step("say", text="text"),),
-    "assistant thinking": (step("reason", text="thinking"),),
-    "assistant tool_use": (step("call", id="id", name="name", arguments="input"),),
-    "user tool_result": (step("result", id="tool_use_id", result="content", failed="is_error"),),
+_BLOCKS: dict[str, str] = {
+    "user:text": "prompt text=text",
+    "assistant:text": "say text=text",
+    "assistant:thinking": "reason text=thinking",
+    "assistant:tool_use": "call id=id name=name arguments=input",
+    "user:tool_result": "result id=tool_use_id result=content failed=is_error",
 }
-_BLOCKS_BESIDE = names_in("cache_control signature thinkingSignature")
 
 
 def _first(opening: Opening) -> dict[str, Any]:
@@ -39,37 +37,34 @@ _PI = Lines(
     "pi",
     "sessions of pi and OpenClaw (JSONL)",
     _is_pi,
-    kind=("type", "message.role"),
+    kind="type message.role",
     steps={
-        "session": (step("about", session_id="id", model="modelId"),),
-        "model_change": (step("about", model="modelId"),),
-        "message user": (step("parts", list="message.content"),),
-        "message assistant": (
-            step("model", model="message.model", read="message.usage.input", written="message.usage.output",
-                 cached="message.usage.cacheRead", cache_written="message.usage.cacheWrite",
-                 cost="message.usage.cost.total"),
-            step("about", error="message.errorMessage"),
-            step("parts", list="message.content"),
+        "session": "about session_id=id model=modelId",
+        "model_change": "about model=modelId",
+        "message:user": "parts list=message.content",
+        "message:assistant": (
+            "model model=message.model read=message.usage.input written=message.usage.output "
+            "cached=message.usage.cacheRead cache_written=message.usage.cacheWrite cost=message.usage.cost.total; "
+            "about error=message.errorMessage; parts list=message.content"
         ),
-        "assistant toolCall": (step("call", id="id", name="name", arguments="arguments"),),
-        "message toolResult": (
-            step("result", id="message.toolCallId", name="message.toolName", result="message.content",
-                 failed="message.isError"),
+        "assistant:toolCall": "call id=id name=name arguments=arguments",
+        "message:toolResult": (
+            "result id=message.toolCallId name=message.toolName result=message.content failed=message.isError"
         ),
-        "message bashExecution": (
-            step("call", {"name": "bash"}, arguments="message.command"),
-            step("result", {"name": "bash"}, result="message.output", exit_code="message.exitCode"),
+        "message:bashExecution": (
+            "call name='bash' arguments=message.command; result name='bash' result=message.output "
+            "exit_code=message.exitCode"
         ),
-        "custom_message": (step("note", text="content"),),
-        "compaction": (step("note", text="summary"),),
+        "custom_message": "note text=content",
+        "compaction": "note text=summary",
         **_BLOCKS,
     },
-    silent=names_in("thinking_level_change custom label session_info branch_summary leaf title mode_change"),
-    known=_BLOCKS_BESIDE | names_in(
+    silent="thinking_level_change custom label session_info branch_summary leaf title mode_change",
+    known=(
         "id parentId timestamp version cwd provider thinkingLevel customType display details data attribution "
         "textSignature thoughtSignature firstKeptEntryId tokensBefore fromHook parentSession"
     ),
-    time=("timestamp", "message.timestamp"),
+    time="timestamp message.timestamp",
     cache_on_top=True,
 )  # fmt: skip
 
@@ -87,47 +82,42 @@ _COPILOT = Lines(
     "copilot-cli",
     "sessions of GitHub Copilot CLI (events.jsonl)",
     _is_copilot,
-    kind=("type",),
+    kind="type",
     steps={
-        "session.start": (step("about", session_id="data.sessionId", model="data.selectedModel"),),
-        "session.resume": (step("about", session_id="data.sessionId"),),
-        "session.model_change": (step("about", model="data.newModel"),),
-        "session.error": (step("about", error="data.message"),),
-        "session.shutdown": (
-            step("about", exit_status="data.shutdownType"),
-            step("parts", list="data.modelMetrics"),
+        "session.start": "about session_id=data.sessionId model=data.selectedModel",
+        "session.resume": "about session_id=data.sessionId",
+        "session.model_change": "about model=data.newModel",
+        "session.error": "about error=data.message",
+        "session.shutdown": "about exit_status=data.shutdownType; parts list=data.modelMetrics",
+        "session.shutdown:*": (
+            "total model=name read=usage.inputTokens written=usage.outputTokens cached=usage.cacheReadTokens "
+            "cache_written=usage.cacheWriteTokens reasoning=usage.reasoningTokens"
         ),
-        "session.shutdown *": (
-            step("total", model="name", read="usage.inputTokens", written="usage.outputTokens",
-                 cached="usage.cacheReadTokens", cache_written="usage.cacheWriteTokens",
-                 reasoning="usage.reasoningTokens"),
-        ),
-        "system.message": (step("note", text="data.content"),),
-        "user.message": (step("prompt", text="data.content"),),
-        "assistant.reasoning": (step("reason", text="data.content", within="data.parentToolCallId"),),
+        "system.message": "note text=data.content",
+        "user.message": "prompt text=data.content",
+        "assistant.reasoning": "reason text=data.content within=data.parentToolCallId",
         "assistant.message": (
-            step("reason", text="data.reasoningText", within="data.parentToolCallId"),
-            step("say", text="data.content", within="data.parentToolCallId"),
-            step("parts", list="data.toolRequests", within="data.parentToolCallId"),
+            "reason text=data.reasoningText within=data.parentToolCallId; say text=data.content "
+            "within=data.parentToolCallId; parts list=data.toolRequests within=data.parentToolCallId"
         ),
-        "assistant.message *": (step("call", id="toolCallId", name="name", arguments="arguments"),),
-        "assistant.message function": (step("call", id="toolCallId", name="name", arguments="arguments"),),
+        "assistant.message:*": "call id=toolCallId name=name arguments=arguments",
+        "assistant.message:function": "call id=toolCallId name=name arguments=arguments",
         "assistant.usage": (
-            step("model", model="data.model", read="data.inputTokens", written="data.outputTokens",
-                 cached="data.cacheReadTokens", cache_written="data.cacheWriteTokens", within="data.parentToolCallId"),
+            "model model=data.model read=data.inputTokens written=data.outputTokens cached=data.cacheReadTokens "
+            "cache_written=data.cacheWriteTokens within=data.parentToolCallId"
         ),
         "tool.execution_start": (
-            step("call", id="data.toolCallId", name="data.toolName", arguments="data.arguments",
-                 server="data.mcpServerName", within="data.parentToolCallId"),
+            "call id=data.toolCallId name=data.toolName arguments=data.arguments server=data.mcpServerName "
+            "within=data.parentToolCallId"
         ),
         "tool.execution_complete": (
-            step("result", id="data.toolCallId", succeeded="data.success", result="data.result.content data.result",
-                 error="data.error.message data.error"),
+            "result id=data.toolCallId succeeded=data.success result=data.result.content|data.result "
+            "error=data.error.message|data.error"
         ),
-        "subagent.started": (step("hand_over", id="data.toolCallId", to="data.agentName"),),
-        "skill.invoked": (step("skill", name="data.name"),),
+        "subagent.started": "hand_over id=data.toolCallId to=data.agentName",
+        "skill.invoked": "skill name=data.name",
     },
-    silent=names_in(
+    silent=(
         "session.info session.warning session.idle session.title_changed session.mode_changed session.plan_changed "
         "session.workspace_file_changed session.handoff session.truncation session.snapshot_rewind session.usage_info "
         "session.usage_checkpoint session.compaction_start session.compaction_complete session.context_changed "
@@ -136,7 +126,7 @@ _COPILOT = Lines(
         "tool.user_requested subagent.completed subagent.failed subagent.selected hook.start hook.end abort "
         "permission.requested permission.completed pending_messages.modified"
     ),
-    known=names_in(
+    known=(
         "id parentId ephemeral agentId name requests usage type intentionSummary toolTitle mcpServerName totalNanoAiu "
         "tokenDetails"
     ),
@@ -152,30 +142,28 @@ _COPILOT_CHAT = Lines(
     "copilot-chat",
     "debug logs of GitHub Copilot's agents in VS Code (main.jsonl)",
     lambda opening: {"ts", "sid", "spanId", "attrs"} <= opening.keys,
-    kind=("type",),
+    kind="type",
     steps={
-        "user_message": (step("prompt", text="attrs.content"),),
-        "agent_response": (step("parts", list="attrs.response"),),
-        "agent_response *": (step("parts", list="parts"),),
-        "* text": (step("say", text="content"),),
-        "* thinking": (step("reason", text="content"),),
-        "* reasoning": (step("reason", text="content"),),
+        "user_message": "prompt text=attrs.content",
+        "agent_response": "parts list=attrs.response",
+        "agent_response:*": "parts list=parts",
+        "*:text": "say text=content",
+        "*:thinking": "reason text=content",
+        "*:reasoning": "reason text=content",
         "llm_request": (
-            step("model", model="attrs.model", read="attrs.inputTokens", written="attrs.outputTokens",
-                 cached="attrs.cachedTokens", agent="attrs.agentName"),
-            step("about", error="attrs.error"),
+            "model model=attrs.model read=attrs.inputTokens written=attrs.outputTokens cached=attrs.cachedTokens "
+            "agent=attrs.agentName; about error=attrs.error"
         ),
         "tool_call": (
-            step("call", id="spanId", name="name", arguments="attrs.args"),
-            step("result", id="spanId", result="attrs.result", status="status", error="attrs.error",
-                 duration_ms="dur"),
+            "call id=spanId name=name arguments=attrs.args; result id=spanId result=attrs.result status=status "
+            "error=attrs.error duration_ms=dur"
         ),
     },
-    silent=names_in("session_start turn_start turn_end discovery generic child_session_ref hook * tool_call"),
-    known=names_in("ts dur sid name status spanId parentSpanId attrs role finish_reason id arguments"),
-    time=("ts",),
+    silent="session_start turn_start turn_end discovery generic child_session_ref hook *:tool_call",
+    known="ts dur sid name status spanId parentSpanId attrs role finish_reason id arguments",
+    time="ts",
     prepare=_with_attributes,
-    session_of=("sid",),
+    session_of="sid",
 )  # fmt: skip
 
 
@@ -204,32 +192,30 @@ _CURSOR = Lines(
     "cursor",
     "transcripts of Cursor's agents (JSONL), and the stream-json output of its command",
     _is_cursor,
-    kind=("type", "subtype", "role"),
+    kind="type subtype role",
     steps={
-        "system init": (step("about", session_id="session_id", model="model"),),
-        "user": (step("parts", list="message.content"),),
-        "assistant": (step("parts", list="message.content"),),
+        "system:init": "about session_id=session_id model=model",
+        "user": "parts list=message.content",
+        "assistant": "parts list=message.content",
         "tool_call": (
-            step("call", id="called.id", name="called.name", arguments="called.args"),
-            step("result", id="called.id", failed="called.failed", result="called.result",
-                 exit_code="called.result.exitCode"),
+            "call id=called.id name=called.name arguments=called.args; result id=called.id failed=called.failed "
+            "result=called.result exit_code=called.result.exitCode"
         ),
         "result": (
-            step("about", exit_status="subtype"),
-            step("total", read="usage.inputTokens", written="usage.outputTokens", cached="usage.cacheReadTokens",
-                 cache_written="usage.cacheWriteTokens"),
+            "about exit_status=subtype; total read=usage.inputTokens written=usage.outputTokens "
+            "cached=usage.cacheReadTokens cache_written=usage.cacheWriteTokens"
         ),
         **_BLOCKS,
     },
-    silent=names_in("thinking"),
-    known=_BLOCKS_BESIDE | names_in(
+    silent="thinking",
+    known=(
         "message session_id cwd apiKeySource permissionMode model_call_id timestamp_ms call_id tool_call duration_ms "
         "duration_api_ms is_error result request_id turn_id"
     ),
-    time=("timestamp_ms",),
+    time="timestamp_ms",
     cache_on_top=True,
     prepare=_with_cursor_call,
-    session_of=("session_id",),
+    session_of="session_id",
 )  # fmt: skip
 
 
@@ -241,53 +227,46 @@ def _is_opencode(opening: Opening) -> bool:
 
 
 _OPENCODE_TOOL = (
-    step("call", id="callID part.callID", name="tool part.tool", arguments="state.input part.state.input"),
-    step("result", id="callID part.callID", result="state.output part.state.output",
-         status="state.status part.state.status", error="state.error part.state.error",
-         exit_code="state.metadata.exit part.state.metadata.exit"),
+    "call id=callID|part.callID name=tool|part.tool arguments=state.input|part.state.input; result "
+    "id=callID|part.callID result=state.output|part.state.output status=state.status|part.state.status "
+    "error=state.error|part.state.error exit_code=state.metadata.exit|part.state.metadata.exit"
 )  # fmt: skip
-_OPENCODE_TOKENS = {
-    "read": "input", "written": "output", "reasoning": "reasoning", "cached": "cache.read",
-    "cache_written": "cache.write",
-}  # fmt: skip
 _OPENCODE = Lines(
     "opencode",
     "sessions of OpenCode: 'opencode export', and the output of 'opencode run --format json'",
     _is_opencode,
-    kind=("type", "info.role"),
+    kind="type info.role",
     steps={
-        "file": (step("about", session_id="info.id"),),
-        "user": (step("parts", list="parts"),),
-        "user text": (step("prompt", text="text"),),
+        "file": "about session_id=info.id",
+        "user": "parts list=parts",
+        "user:text": "prompt text=text",
         "assistant": (
-            step("model", model="info.modelID", cost="info.cost",
-                 **{fact: f"info.tokens.{place}" for fact, place in _OPENCODE_TOKENS.items()}),
-            step("about", error="info.error.data.message info.error.name"),
-            step("parts", list="parts"),
+            "model model=info.modelID cost=info.cost read=info.tokens.input written=info.tokens.output "
+            "reasoning=info.tokens.reasoning cached=info.tokens.cache.read cache_written=info.tokens.cache.write; "
+            "about error=info.error.data.message|info.error.name; parts list=parts"
         ),
-        "assistant text": (step("say", text="text"),),
-        "assistant reasoning": (step("reason", text="text"),),
-        "assistant tool": _OPENCODE_TOOL,
-        "text": (step("say", text="part.text"), step("about", session_id="sessionID")),
-        "reasoning": (step("reason", text="part.text"),),
+        "assistant:text": "say text=text",
+        "assistant:reasoning": "reason text=text",
+        "assistant:tool": _OPENCODE_TOOL,
+        "text": "say text=part.text; about session_id=sessionID",
+        "reasoning": "reason text=part.text",
         "tool_use": _OPENCODE_TOOL,
         "step_finish": (
-            step("model", cost="part.cost",
-                 **{fact: f"part.tokens.{place}" for fact, place in _OPENCODE_TOKENS.items()}),
+            "model cost=part.cost read=part.tokens.input written=part.tokens.output "
+            "reasoning=part.tokens.reasoning cached=part.tokens.cache.read cache_written=part.tokens.cache.write"
         ),
-        "error": (step("about", error="error.data.message error.message error.name error"),),
+        "error": "about error=error.data.message|error.message|error.name|error",
     },
-    silent=frozenset((
-        "step_start", "user file", "user agent", "user patch", "user compaction", "assistant step-start",
-        "assistant step-finish", "assistant patch", "assistant snapshot", "assistant file", "assistant agent",
-        "assistant compaction",
-    )),
-    known=names_in("info parts part id sessionID messageID time metadata synthetic ignored state"),
-    time=("timestamp", "info.time.created"),
-    lists=("messages",),
+    silent=(
+        "step_start user:file user:agent user:patch user:compaction assistant:step-start assistant:step-finish "
+        "assistant:patch assistant:snapshot assistant:file assistant:agent assistant:compaction"
+    ),
+    known="info parts part id sessionID messageID time metadata synthetic ignored state",
+    time="timestamp info.time.created",
+    lists="messages",
     cache_on_top=True,
     reasoning_on_top=True,
-    session_of=("sessionID",),
+    session_of="sessionID",
 )  # fmt: skip
 
 
@@ -303,52 +282,47 @@ def _with_cline_data(line: dict[str, Any], place: int) -> dict[str, Any]:
     return {**line, "kind": kind, "data": data if isinstance(data, dict) else {"text": data}}
 
 
-_CLINE_TOOL = (step("call", name="data.tool", arguments="data"),)
+_CLINE_TOOL = "call name=data.tool arguments=data"
 _CLINE = Lines(
     "cline",
     "tasks of Cline, Roo Code and Kilo Code (ui_messages.json)",
     _is_cline,
-    kind=("kind",),
+    kind="kind",
     steps={
-        "task": (step("prompt", text="data.text"),),
-        "user_feedback": (step("prompt", text="data.text"),),
-        "text": (step("say", text="data.text"),),
-        "completion_result": (step("say", text="data.text"),),
-        "followup": (step("say", text="data.question data.text"),),
-        "plan_mode_respond": (step("say", text="data.response data.text"),),
-        "reasoning": (step("reason", text="reasoning data.text"),),
+        "task": "prompt text=data.text",
+        "user_feedback": "prompt text=data.text",
+        "text": "say text=data.text",
+        "completion_result": "say text=data.text",
+        "followup": "say text=data.question|data.text",
+        "plan_mode_respond": "say text=data.response|data.text",
+        "reasoning": "reason text=reasoning|data.text",
         "tool": _CLINE_TOOL,
-        "command": (step("call", {"name": "execute_command"}, arguments="data.text"),),
-        "use_mcp_server": (
-            step("call", name="data.toolName data.uri", arguments="data.arguments", server="data.serverName"),
-        ),
-        "browser_action": (step("call", {"name": "browser_action"}, arguments="data"),),
-        "browser_action_launch": (step("call", {"name": "browser_action"}, arguments="data"),),
+        "command": "call name='execute_command' arguments=data.text",
+        "use_mcp_server": "call name=data.toolName|data.uri arguments=data.arguments server=data.serverName",
+        "browser_action": "call name='browser_action' arguments=data",
+        "browser_action_launch": "call name='browser_action' arguments=data",
         "api_req_started": (
-            step("model", model="modelInfo.modelId", read="data.tokensIn", written="data.tokensOut",
-                 cached="data.cacheReads", cache_written="data.cacheWrites", cost="data.cost"),
+            "model model=modelInfo.modelId read=data.tokensIn written=data.tokensOut cached=data.cacheReads "
+            "cache_written=data.cacheWrites cost=data.cost"
         ),
-        "error": (step("note", text="data.text"),),
-        "api_req_failed": (step("about", error="data.text"),),
+        "error": "note text=data.text",
+        "api_req_failed": "about error=data.text",
     },
-    silent=names_in(
+    silent=(
         "api_req_finished api_req_retried api_req_retry_delayed api_req_deleted deleted_api_reqs command_output "
         "checkpoint_created checkpoint_saved resume_task resume_completed_task mcp_server_request_started "
         "mcp_server_response mcp_notification browser_action_result task_progress load_mcp_documentation info "
         "shell_integration_warning condense_context user_feedback_diff diff_error clineignore_error None"
     ),
-    known=names_in(
+    known=(
         "ts say ask text partial images files modelInfo conversationHistoryIndex conversationHistoryDeletedRange "
         "lastCheckpointHash isCheckpointCheckedOut isOperationOutsideWorkspace commandCompleted data kind reasoning "
         "checkpoint contextCondense progressStatus apiProtocol isProtected metadata"
     ),
-    time=("ts",),
+    time="ts",
     cache_on_top=True,
     prepare=_with_cline_data,
 )  # fmt: skip
-_KIMI_TOKENS = {
-    "read": "inputOther", "written": "output", "cached": "inputCacheRead", "cache_written": "inputCacheCreation",
-}  # fmt: skip
 
 
 def _is_kimi(opening: Opening) -> bool:
@@ -363,54 +337,52 @@ _KIMI = Lines(
     "kimi",
     "sessions of Kimi CLI and Kimi Code (wire.jsonl)",
     _is_kimi,
-    kind=("kind",),
+    kind="kind",
     steps={
-        "config.update": (step("about", model="modelAlias"), step("note", text="systemPrompt")),
-        "turn.prompt": (step("parts", list="input"),),
-        "turn.prompt text": (step("prompt", text="text"),),
-        "content.part": (step("parts", list="event.part", agent="agentId"),),
-        "content.part text": (step("say", text="text"),),
-        "content.part think": (step("reason", text="think text"),),
-        "tool.call": (
-            step("call", id="event.toolCallId", name="event.name", arguments="event.args", agent="agentId"),
-        ),
+        "config.update": "about model=modelAlias; note text=systemPrompt",
+        "turn.prompt": "parts list=input",
+        "turn.prompt:text": "prompt text=text",
+        "content.part": "parts list=event.part agent=agentId",
+        "content.part:text": "say text=text",
+        "content.part:think": "reason text=think|text",
+        "tool.call": "call id=event.toolCallId name=event.name arguments=event.args agent=agentId",
         "tool.result": (
-            step("result", id="event.toolCallId", result="event.result.output",
-                 failed="event.result.isError event.result.is_error"),
+            "result id=event.toolCallId result=event.result.output "
+            "failed=event.result.isError|event.result.is_error"
         ),
         "usage.record": (
-            step("model", model="model", agent="agentId",
-                 **{fact: f"usage.{place}" for fact, place in _KIMI_TOKENS.items()}),
+            "model model=model agent=agentId read=usage.inputOther written=usage.output "
+            "cached=usage.inputCacheRead cache_written=usage.inputCacheCreation"
         ),
-        "turn.ended": (step("about", exit_status="reason"),),
+        "turn.ended": "about exit_status=reason",
         # Until 2026 a line held a message with its payload.
-        "TurnBegin": (step("prompt", text="message.payload.user_input"),),
-        "ContentPart": (step("parts", list="message.payload"),),
-        "ContentPart text": (step("say", text="text"),),
-        "ContentPart think": (step("reason", text="think"),),
+        "TurnBegin": "prompt text=message.payload.user_input",
+        "ContentPart": "parts list=message.payload",
+        "ContentPart:text": "say text=text",
+        "ContentPart:think": "reason text=think",
         "ToolCall": (
-            step("call", id="message.payload.id", name="message.payload.function.name",
-                 arguments="message.payload.function.arguments"),
+            "call id=message.payload.id name=message.payload.function.name "
+            "arguments=message.payload.function.arguments"
         ),
         "ToolResult": (
-            step("result", id="message.payload.tool_call_id", result="message.payload.return_value.output",
-                 failed="message.payload.return_value.is_error"),
+            "result id=message.payload.tool_call_id result=message.payload.return_value.output "
+            "failed=message.payload.return_value.is_error"
         ),
         "StatusUpdate": (
-            step("model", read="message.payload.token_usage.input_other", written="message.payload.token_usage.output",
-                 cached="message.payload.token_usage.input_cache_read",
-                 cache_written="message.payload.token_usage.input_cache_creation"),
+            "model read=message.payload.token_usage.input_other written=message.payload.token_usage.output "
+            "cached=message.payload.token_usage.input_cache_read "
+            "cache_written=message.payload.token_usage.input_cache_creation"
         ),
     },
-    silent=names_in(
+    silent=(
         "metadata tools.set_active_tools step.begin step.end llm.tools_snapshot llm.request llm.response turn.begin "
         "turn.cancel turn.started permission.set_mode profile.bind plugin.session_start runtime.set_binding "
         "token_counting.measured token_counting.turn_recorded context.append_message message.appended StepBegin "
         "StepInterrupted TurnEnd CompactionBegin CompactionEnd ApprovalRequest ApprovalResponse ToolCallPart"
     ),
-    known=names_in("time timestamp message event agentId origin usageScope kind profileName thinkingEffort durationMs "
+    known=("time timestamp message event agentId origin usageScope kind profileName thinkingEffort durationMs "
                    "turnId encrypted"),
-    time=("time", "timestamp"),
+    time="time timestamp",
     cache_on_top=True,
     prepare=lambda line, place: {
         **line,
@@ -430,30 +402,30 @@ _DROID = Lines(
     "droid",
     "sessions of Factory's Droid (JSONL), and the stream-json output of 'droid exec'",
     _is_droid,
-    kind=("type", "message.role", "role"),
+    kind="type message.role role",
     steps={
-        "session_start": (step("about", session_id="id"),),
-        "message user": (step("parts", list="message.content"), step("prompt", text="text")),
-        "message assistant": (step("parts", list="message.content"), step("say", text="text")),
-        "compaction_state": (step("note", text="summaryText"),),
-        "system": (step("about", session_id="session_id", model="model"),),
-        "reasoning": (step("reason", text="text"),),
-        "tool_call": (step("call", id="id", name="toolName toolId", arguments="parameters"),),
-        "tool_result": (step("result", id="id", result="value", failed="isError", error="error.message"),),
+        "session_start": "about session_id=id",
+        "message:user": "parts list=message.content; prompt text=text",
+        "message:assistant": "parts list=message.content; say text=text",
+        "compaction_state": "note text=summaryText",
+        "system": "about session_id=session_id model=model",
+        "reasoning": "reason text=text",
+        "tool_call": "call id=id name=toolName|toolId arguments=parameters",
+        "tool_result": "result id=id result=value failed=isError error=error.message",
         "completion": (
-            step("total", read="usage.input_tokens", written="usage.output_tokens",
-                 cached="usage.cache_read_input_tokens", cache_written="usage.cache_creation_input_tokens"),
+            "total read=usage.input_tokens written=usage.output_tokens cached=usage.cache_read_input_tokens "
+            "cache_written=usage.cache_creation_input_tokens"
         ),
-        "error": (step("about", error="message"),),
+        "error": "about error=message",
         **_BLOCKS,
     },
-    silent=names_in("todo_state session_end"),
-    known=_BLOCKS_BESIDE | names_in(
+    silent="todo_state session_end",
+    known=(
         "id parentId message title sessionTitle owner cwd version role messageId session_id subtype tools "
         "reasoning_effort toolId finalText numTurns durationMs todos visibility hostId"
     ),
     cache_on_top=True,
-    session_of=("session_id",),
+    session_of="session_id",
 )  # fmt: skip
 
 
@@ -468,60 +440,50 @@ def _is_openhands(opening: Opening) -> bool:
 
 
 _OPENHANDS_TOTALS = (
-    step("total", of="name", model="model_name accumulated_token_usage.model", cost="accumulated_cost",
-         read="accumulated_token_usage.prompt_tokens", written="accumulated_token_usage.completion_tokens",
-         cached="accumulated_token_usage.cache_read_tokens", cache_written="accumulated_token_usage.cache_write_tokens",
-         reasoning="accumulated_token_usage.reasoning_tokens"),
+    "total of=name model=model_name|accumulated_token_usage.model cost=accumulated_cost "
+    "read=accumulated_token_usage.prompt_tokens written=accumulated_token_usage.completion_tokens "
+    "cached=accumulated_token_usage.cache_read_tokens cache_written=accumulated_token_usage.cache_write_tokens "
+    "reasoning=accumulated_token_usage.reasoning_tokens"
 )  # fmt: skip
 _OPENHANDS_CALL = (
-    step("reason", text="reasoning_content"),
-    step("say", text="thought"),
-    step("call", id="tool_call_id tool_call.id", name="tool_name tool_call.name",
-         arguments="tool_call.arguments action"),
-)  # fmt: skip
+    "reason text=reasoning_content; say text=thought; call id=tool_call_id|tool_call.id "
+    "name=tool_name|tool_call.name arguments=tool_call.arguments|action"
+)
 _OPENHANDS = Lines(
     "openhands-v1",
     "conversations of OpenHands 1 and its SDK: their events as JSON or JSONL, and the output.jsonl of its evaluations",
     _is_openhands,
-    kind=("kind", "source", "action.kind"),
+    kind="kind source action.kind",
     steps={
         "file": (
-            step("about", session_id="instance_id id", question="instance.problem_statement instruction",
-                 model="agent.llm.model", error="error"),
-            step("parts", list="stats.usage_to_metrics"),
-            step("total", {"of": "metrics"}, cost="metrics.accumulated_cost",
-                 read="metrics.accumulated_token_usage.prompt_tokens",
-                 written="metrics.accumulated_token_usage.completion_tokens",
-                 cached="metrics.accumulated_token_usage.cache_read_tokens"),
+            "about session_id=instance_id|id question=instance.problem_statement|instruction "
+            "model=agent.llm.model error=error; parts list=stats.usage_to_metrics; total of='metrics' "
+            "cost=metrics.accumulated_cost read=metrics.accumulated_token_usage.prompt_tokens "
+            "written=metrics.accumulated_token_usage.completion_tokens "
+            "cached=metrics.accumulated_token_usage.cache_read_tokens"
         ),
-        "file *": _OPENHANDS_TOTALS,
-        "SystemPromptEvent": (step("note", text="system_prompt.text"),),
-        "MessageEvent user": (step("prompt", text="llm_message.content"), step("parts", list="activated_skills")),
-        "MessageEvent agent": (
-            step("reason", text="llm_message.reasoning_content reasoning_content"),
-            step("say", text="llm_message.content"),
+        "file:*": _OPENHANDS_TOTALS,
+        "SystemPromptEvent": "note text=system_prompt.text",
+        "MessageEvent:user": "prompt text=llm_message.content; parts list=activated_skills",
+        "MessageEvent:agent": (
+            "reason text=llm_message.reasoning_content|reasoning_content; say text=llm_message.content"
         ),
         "ActionEvent": _OPENHANDS_CALL,
-        "ActionEvent agent FinishAction": (*_OPENHANDS_CALL, step("say", text="action.message")),
+        "ActionEvent:agent:FinishAction": f"{_OPENHANDS_CALL}; say text=action.message",
         "ObservationEvent": (
-            step("result", id="tool_call_id", name="tool_name",
-                 result="observation.content observation.text observation.output",
-                 failed="observation.is_error observation.error",
-                 exit_code="observation.exit_code observation.metadata.exit_code"),
+            "result id=tool_call_id name=tool_name result=observation.content|observation.text|observation.output "
+            "failed=observation.is_error|observation.error "
+            "exit_code=observation.exit_code|observation.metadata.exit_code"
         ),
-        "AgentErrorEvent": (step("result", {"failed": True}, id="tool_call_id", name="tool_name", result="error"),),
-        "UserRejectObservation": (
-            step("result", {"failed": True}, id="tool_call_id", name="tool_name", result="rejection_reason"),
-        ),
-        "ConversationErrorEvent": (step("about", error="detail code"),),
-        "CondensationSummaryEvent": (step("note", text="summary"),),
-        "ConversationStateUpdateEvent": (
-            step("parts", list="value.usage_to_metrics value.stats.usage_to_metrics"),
-        ),
-        "environment *": _OPENHANDS_TOTALS,
+        "AgentErrorEvent": "result status='error' id=tool_call_id name=tool_name result=error",
+        "UserRejectObservation": "result status='error' id=tool_call_id name=tool_name result=rejection_reason",
+        "ConversationErrorEvent": "about error=detail|code",
+        "CondensationSummaryEvent": "note text=summary",
+        "ConversationStateUpdateEvent": "parts list=value.usage_to_metrics|value.stats.usage_to_metrics",
+        "environment:*": _OPENHANDS_TOTALS,
     },
-    silent=names_in("Condensation CondensationRequest PauseEvent TokenEvent LLMCompletionLogEvent HookExecutionEvent"),
-    known=names_in(
+    silent="Condensation CondensationRequest PauseEvent TokenEvent LLMCompletionLogEvent HookExecutionEvent",
+    known=(
         "id timestamp parent_id source llm_message tools tool_name tool_call tool_call_id action action_id "
         "thinking_blocks llm_response_id security_risk summary extended_content activated_skills sender critic_result "
         "observation "
@@ -529,7 +491,7 @@ _OPENHANDS = Lines(
         "max_budget_per_task model_name agent stats instance metadata test_result git_patch attempt history events "
         "execution_status workspace confirmation_policy max_iterations persistence_dir metrics instruction kind"
     ),
-    lists=("events", "history"),
+    lists="events history",
 )  # fmt: skip
 
 
@@ -543,46 +505,42 @@ def _is_codex_exec(opening: Opening) -> bool:
     )
 
 
-def _codex_item(**where: str) -> tuple[Step, ...]:
-    """An item that is a call, from its start to its end."""
-    call = {fact: where.pop(fact) for fact in ("name", "arguments", "server") if fact in where}
-    return (
-        step("call", id="item.id", **call),
-        step("result", id="item.id", status="item.status", error="item.error.message", **where),
-    )
-
-
+_CODEX_END = "result id=item.id status=item.status error=item.error.message"
 _CODEX_EXEC = Lines(
     "codex-exec",
     "the output of 'codex exec --json' (JSONL)",
     _is_codex_exec,
-    kind=("item.type", "type"),
+    kind="item.type type",
     steps={
-        "thread.started": (step("about", session_id="thread_id"),),
+        "thread.started": "about session_id=thread_id",
         "turn.completed": (
-            step("total", {"of": "thread"}, read="usage.input_tokens", written="usage.output_tokens",
-                 cached="usage.cached_input_tokens", reasoning="usage.reasoning_output_tokens"),
+            "total of='thread' read=usage.input_tokens written=usage.output_tokens "
+            "cached=usage.cached_input_tokens reasoning=usage.reasoning_output_tokens"
         ),
-        "turn.failed": (step("about", {"exit_status": "failed"}, error="error.message"),),
-        "error": (step("about", error="message"),),
-        "agent_message item.completed": (step("say", text="item.text"),),
-        "assistant_message item.completed": (step("say", text="item.text"),),
-        "reasoning item.completed": (step("reason", text="item.text"),),
-        "command_execution": _codex_item(
-            name="item.type", arguments="item.command", result="item.aggregated_output", exit_code="item.exit_code"
+        "turn.failed": "about exit_status='failed' error=error.message",
+        "error": "about error=message",
+        "agent_message:item.completed": "say text=item.text",
+        "assistant_message:item.completed": "say text=item.text",
+        "reasoning:item.completed": "reason text=item.text",
+        "command_execution": (
+            f"call id=item.id name=item.type arguments=item.command; {_CODEX_END} "
+            "result=item.aggregated_output exit_code=item.exit_code"
         ),
-        "file_change": _codex_item(name="item.type", arguments="item.changes"),
-        "mcp_tool_call": _codex_item(
-            name="item.tool", arguments="item.arguments", server="item.server", result="item.result.content item.result"
+        "file_change": f"call id=item.id name=item.type arguments=item.changes; {_CODEX_END}",
+        "mcp_tool_call": (
+            "call id=item.id name=item.tool arguments=item.arguments server=item.server; "
+            f"{_CODEX_END} result=item.result.content|item.result"
         ),
-        "web_search item.completed": (step("call", name="item.type", id="item.id", arguments="item.query"),),
-        "collab_tool_call": _codex_item(name="item.tool", arguments="item.prompt", result="item.agents_states"),
-        "error item.completed": (step("note", text="item.message"),),
+        "collab_tool_call": (
+            f"call id=item.id name=item.tool arguments=item.prompt; {_CODEX_END} result=item.agents_states"
+        ),
+        "web_search:item.completed": "call name=item.type id=item.id arguments=item.query",
+        "error:item.completed": "note text=item.message",
     },
-    silent=names_in("turn.started todo_list web_search agent_message reasoning"),
-    known=names_in("item usage"),
-    lists=("events",),
-    time=("timestamp",),
+    silent="turn.started todo_list web_search agent_message reasoning",
+    known="item usage",
+    lists="events",
+    time="timestamp",
 )  # fmt: skip
 
 
@@ -605,20 +563,20 @@ _GEMINI_STREAM = Lines(
     "gemini-stream",
     "the stream-json output of Gemini CLI (JSONL)",
     _is_gemini_stream,
-    kind=("type", "role"),
+    kind="type role",
     steps={
-        "init": (step("about", session_id="session_id", model="model"),),
-        "message user": (step("prompt", text="content"),),
-        "message assistant": (step("say", text="content", more="delta"),),
-        "tool_use": (step("call", id="tool_id", name="tool_name", arguments="parameters"),),
-        "tool_result": (step("result", id="tool_id", status="status", result="output", error="error.message"),),
-        "error": (step("note", text="message"),),
+        "init": "about session_id=session_id model=model",
+        "message:user": "prompt text=content",
+        "message:assistant": "say text=content more=delta",
+        "tool_use": "call id=tool_id name=tool_name arguments=parameters",
+        "tool_result": "result id=tool_id status=status result=output error=error.message",
+        "error": "note text=message",
         "result": (
-            step("about", exit_status="status", error="error.message"),
-            step("total", read="stats.input_tokens", written="stats.output_tokens", cached="stats.cached"),
+            "about exit_status=status error=error.message; total read=stats.input_tokens "
+            "written=stats.output_tokens cached=stats.cached"
         ),
     },
-    known=names_in("ts severity stats error"),
+    known="ts severity stats error",
 )  # fmt: skip
 
 PI = lines_format(_PI)
