@@ -83,9 +83,9 @@ class FileResult(NamedTuple):
     @property
     def state(self) -> str:
         """What was made of the file as a whole."""
-        # A file in which nothing was counted holds nothing to read.
-        if not self.read and self.compared[0].expected != [0]:
-            return "refused"
+        if not self.read:
+            # A file that states no fact at all is rightly refused.
+            return "refused" if any(any(each.expected) for each in self.compared[1:]) else "exact"
         found = set(self.facts.values())
         return "wrong" if "wrong" in found else "partly" if "unknown" in found else "exact"
 
@@ -221,10 +221,10 @@ def _row_of(tool: str, files: list[FileResult]) -> str:
 def differences(files: Iterable[FileResult]) -> Iterator[str]:
     """One line for each fact that was not read exactly."""
     for file in files:
-        if not file.read:
+        if file.state == "refused":
             yield f"{file.path.name} refused ({file.format})"
             continue
-        for each in file.compared:
+        for each in file.compared if file.state != "exact" else ():
             verdict = verdict_of(each)
             if verdict != "exact":
                 shown = f"counted {each.expected!r:.160}, read {each.found!r:.160}"

@@ -371,12 +371,16 @@ def _remotefiles_in(url: str) -> Iterator[InputFile]:
         yield InputFile(url, True, 0)
 
 
+# What is read in a folder although it is hidden there.
+_HIDDEN_TRACES = (".aider.chat.history.md",)
+
+
 def _walk(path: str) -> Iterator[str]:
     for folder, folders, names in os.walk(path):
         folders[:] = sorted(each for each in folders if not each.startswith("."))
         linked = [each for each in folders if os.path.islink(os.path.join(folder, each))]
         for name in sorted([*names, *linked]):
-            if not name.startswith("."):
+            if not name.startswith(".") or name in _HIDDEN_TRACES:
                 yield os.path.join(folder, name)
 
 

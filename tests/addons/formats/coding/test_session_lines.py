@@ -18,7 +18,7 @@ from agentunit.traces.reading import TraceFiles
 CORPUS = Path(__file__).resolve().parents[3] / "corpus"
 FORMATS = (
     "pi", "copilot-cli", "copilot-chat", "cursor", "opencode", "cline", "kimi", "droid", "openhands-v1", "codex-exec",
-    "gemini-stream",
+    "gemini-stream", "antigravity", "openclaw-telemetry",
 )  # fmt: skip
 FILES = sorted(
     path
@@ -204,3 +204,25 @@ def test_lines_without_evidence_of_a_tool_are_not_taken_for_one(read, line):
     found, notes = read(line, line)
     assert not set(notes.formats) & set(FORMATS)
     assert all(isinstance(each, InputError) for each in found) or not found
+
+
+def test_chats_of_aider_in_which_nothing_was_asked_are_counted(tmp_path):
+    started = "# aider chat started at 2026-05-0{} 10:00:00\n\n> Aider v0.86.1  \n"
+    history = tmp_path / ".aider.chat.history.md"
+    asked = "\n#### Hi?  \n\nHello.\n\n> Tokens: 3.2k sent, 21 received. Cost: $0.01 message, $0.01 session.  \n"
+    history.write_text(started.format(1) + "\n#### /add notes.txt  \n\n" + started.format(2) + asked)
+
+    files = TraceFiles([tmp_path])
+    [record] = files
+
+    assert (record.case.id, record.case.query, record.outcome.output) == ("2026-05-02T10:00:00", "Hi?", "Hello.")
+    assert [event.payload for event in record.trace.events if event.type == "llm_call"] == [
+        {"cost": 0.01, "agent": "aider"}
+    ]
+    assert dict(files.notes.problems) == {
+        "a chat of Aider in which nothing was asked; it was left out": 1,
+        "Aider rounds token counts above 999; they were left out": 1,
+    }
+    history.write_text(started.format(1))
+    [refused] = TraceFiles([history])
+    assert refused.reason == "nothing was asked in any chat of this history of Aider"

@@ -33,7 +33,7 @@ _FACTS = {
 _FACTS_OF_ANY = names_in("agent within")
 # How a call ended, in the words of all tools; a call that still ran when the line was written has no end.
 _ENDED = {
-    **dict.fromkeys(("success", "completed", "ok", "done"), False),
+    **dict.fromkeys(("success", "completed", "ok"), False),
     **dict.fromkeys(("error", "failed", "failure", "cancelled", "canceled", "declined", "rejected", "timeout"), True),
 }
 _RUNNING = names_in("pending running in_progress started")
@@ -264,8 +264,6 @@ class _Run(Session):
             error=error,
             duration_s=None if took_ms is None else took_ms / 1000,
         )
-        if failed is None and error is None and exit_code is None:
-            self.calls.get(call_id or "", {}).pop("status", None)
 
     def _counted(self, facts: dict[str, Any]) -> tuple[dict[str, Any] | None, float | None]:
         names = ("read", "written", "cached", "cache_written", "reasoning")

@@ -579,6 +579,50 @@ _GEMINI_STREAM = Lines(
     known="ts severity stats error",
 )  # fmt: skip
 
+
+def _as_antigravity_said(line: dict[str, Any], place: int) -> dict[str, Any]:
+    """What the user said is between tags, beside what the program adds."""
+    found = _ANTIGRAVITY_REQUEST.search(str(line.get("content")))
+    return {**line, "content": found[1]} if found else line
+
+
+_ANTIGRAVITY_REQUEST = re.compile(r"<USER_REQUEST>\s*(.*?)\s*</USER_REQUEST>", re.DOTALL)
+_ANTIGRAVITY = Lines(
+    "antigravity",
+    "sessions of Antigravity (JSONL): its tools by the names of their steps",
+    lambda opening: {"step_index", "source", "type", "created_at"} <= opening.keys,
+    kind="source type",
+    steps={
+        "USER_EXPLICIT:USER_INPUT": "prompt text=content",
+        "MODEL:PLANNER_RESPONSE": "reason text=thinking; say text=content",
+        "MODEL": "call name=type; result name=type result=content status=status",
+        "SYSTEM": "note text=content",
+    },
+    silent="SYSTEM:CONVERSATION_HISTORY",
+    # The arguments of tools are in the plan, which does not say which step is whose.
+    known="source type status created_at step_index tool_calls truncated_fields",
+    time="created_at",
+    prepare=_as_antigravity_said,
+)
+_OPENCLAW = Lines(
+    "openclaw-telemetry",
+    "telemetry of OpenClaw (JSONL)",
+    lambda opening: (
+        _first(opening).get("type") in ("message.in", "agent.start")
+        and not opening.keys.isdisjoint(("channel", "sessionKey"))
+    ),
+    kind="type",
+    steps={
+        "message.in": "prompt text=content",
+        "message.out": "say text=content",
+        "tool.start": "call name=toolName arguments=params",
+        "tool.end": "result name=toolName succeeded=success error=error duration_ms=durationMs",
+        "agent.end": "about error=error",
+    },
+    silent="agent.start message.sending",
+    known="channel from to contentLength metadata sessionKey agentId success durationMs",
+)
+
 PI = lines_format(_PI)
 COPILOT_CLI = lines_format(_COPILOT)
 COPILOT_CHAT = lines_format(_COPILOT_CHAT)
@@ -590,3 +634,5 @@ DROID = lines_format(_DROID)
 OPENHANDS_V1 = lines_format(_OPENHANDS)
 CODEX_EXEC = lines_format(_CODEX_EXEC)
 GEMINI_STREAM = lines_format(_GEMINI_STREAM)
+ANTIGRAVITY = lines_format(_ANTIGRAVITY)
+OPENCLAW_TELEMETRY = lines_format(_OPENCLAW)
