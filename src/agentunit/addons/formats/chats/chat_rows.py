@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from agentunit.addons.formats.chats._chat_logs import add_message, looks_like_message
+from agentunit.addons.formats.chats._chat_logs import add_message, looks_like_message, role_of
 from agentunit.addons.formats.chats.chat_conversation import Conversation
 from agentunit.addons.formats.chats.chat_records import NoConversation, RowContext, chat_format, row_facts
 from agentunit.addons.formats.chats.loose_values import (
@@ -21,7 +21,10 @@ from agentunit.core.trace import TraceLog
 from agentunit.traces.formats_base import Opening
 
 _LISTS = ("messages", "contents", "conversation", "input")
-_CHAT_ROLES = ("system", "developer", "user", "assistant", "tool", "function", "model", "human", "ai")
+_CHAT_ROLES = (
+    "system", "developer", "user", "assistant", "tool", "function", "model", "human", "ai", "AIMessageChunk",
+    "request", "response",
+)  # fmt: skip
 
 
 def _matches(opening: Opening) -> bool:
@@ -43,7 +46,7 @@ def _matches(opening: Opening) -> bool:
 
 
 def _is_chat_message(value: Any) -> bool:
-    return looks_like_message(value) and value.get("role", value.get("type")) in _CHAT_ROLES
+    return looks_like_message(value) and role_of(value) in _CHAT_ROLES
 
 
 def _list_key(row: dict[str, Any]) -> str | None:
@@ -94,6 +97,10 @@ def _displayed(text: str) -> list[dict[str, Any]]:
     return [{"role": role, "content": None if words == "None" else words} for role, words in said]
 
 
+def _displayed_error(result: str) -> bool:
+    return result.startswith("Error")
+
+
 # Of a response of the Responses API: what is read, and settings of the request that it repeats.
 _OF_A_RESPONSE = (
     "tools", "usage", "cost", "system", "instructions", "request", "response", "body", "choices", "messages_display",
@@ -111,9 +118,9 @@ def _record(value: Any, context: RowContext) -> Record:
         if instructions is not None:
             add_message(talk, {"role": "system", "content": instructions})
     # In words that were displayed, nothing but the words tells a failure.
-    told = "messages_display" in row
+    says_error = _displayed_error if "messages_display" in row else None
     for message in row[key] if key else []:
-        add_message(talk, message, says_error=lambda result: told and result.startswith("Error"))
+        add_message(talk, message, says_error=says_error)
     facts = row_facts(row, key or "")
     for read in _OF_A_RESPONSE:
         facts.metadata.pop(read, None)
