@@ -223,7 +223,7 @@ class ToolCalls:
         payload = {
             "name": stated.tool or node.span.name,
             "arguments": arguments,
-            "status": "success" if error is None else "error",
+            "status": "error" if error is not None else None if _is_unknown(node) else "success",
             "result": value,
             "error": error,
             "id": call_id,
@@ -237,6 +237,11 @@ class ToolCalls:
             "span_id": node.span.span_id,
         }
         return TraceEvent("tool_call", known(payload), node.span.start_s)
+
+
+def _is_unknown(node: Node) -> bool:
+    """Whether a span says that nobody knows how its call ended, as ``convert --to otlp`` writes it."""
+    return node.span.attributes.get("gen_ai.tool.status") == "unknown"
 
 
 def _agree(requested: Any, received: Any) -> bool:

@@ -226,3 +226,23 @@ def test_chats_of_aider_in_which_nothing_was_asked_are_counted(tmp_path):
     history.write_text(started.format(1))
     [refused] = TraceFiles([history])
     assert refused.reason == "nothing was asked in any chat of this history of Aider"
+
+
+def test_the_folder_of_a_conversation_of_openhands_is_one_run(tmp_path):
+    lines = [line for line in lines_of("openhands-v1", "events.jsonl") if "State" not in line["kind"]]
+    stats = lines_of("openhands-v1", "events.jsonl")[-1]["value"]
+    conversation = tmp_path / "conversations" / "c0ffee"
+    (conversation / "events").mkdir(parents=True)
+    state = {"id": "c0ffee", "agent": {"llm": {"model": "gpt-5"}}, "stats": stats, "execution_status": "finished"}
+    (conversation / "base_state.json").write_text(json.dumps(state))
+    for place, line in enumerate(lines):
+        (conversation / "events" / f"event-{place:05d}-x.json").write_text(json.dumps(line))
+    (tmp_path / "conversations" / "notes.txt").write_text("not a trace")
+
+    for named in (conversation, tmp_path):
+        files = TraceFiles([named])
+        [record] = files
+        assert record.case.id == "c0ffee"
+        assert [call["name"] for call in calls_of(record)] == ["shell", "read", "finish"]
+        assert record.trace.metadata["usage"]["prompt_tokens"] == 250
+        assert not files.notes.not_understood

@@ -463,6 +463,9 @@ _OPENHANDS = Lines(
             "cached=metrics.accumulated_token_usage.cache_read_tokens"
         ),
         "file:*": _OPENHANDS_TOTALS,
+        # The state of a conversation, which lies beside its events.
+        "": "about session_id=id model=agent.llm.model; parts list=stats.usage_to_metrics",
+        ":*": _OPENHANDS_TOTALS,
         "SystemPromptEvent": "note text=system_prompt.text",
         "MessageEvent:user": "prompt text=llm_message.content; parts list=activated_skills",
         "MessageEvent:agent": (
@@ -489,7 +492,9 @@ _OPENHANDS = Lines(
         "observation "
         "responses_reasoning_item key value dynamic_context classification costs token_usages response_latencies "
         "max_budget_per_task model_name agent stats instance metadata test_result git_patch attempt history events "
-        "execution_status workspace confirmation_policy max_iterations persistence_dir metrics instruction kind"
+        "execution_status workspace confirmation_policy max_iterations persistence_dir stuck_detection "
+        "security_analyzer activated_knowledge_skills blocked_actions blocked_messages secret_registry hook_config "
+        "agent_state last_user_message_id metrics instruction kind"
     ),
     lists="events history",
 )  # fmt: skip
