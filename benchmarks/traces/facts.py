@@ -126,6 +126,8 @@ def _value(case: Mapping[str, Any], fact: str) -> Any:
         return [status for _, status in case["tool_calls"]]
     if fact == "tool_success":
         statuses = [status for _, status in case["tool_calls"]]
+        if case["tool_calls"][-1] == ["finish", None] and case.get("answer"):
+            statuses[-1] = "success"  # it hands in the answer
         # Where no call states a status, nothing is known.
         return statuses.count("success") / len(statuses) if any(statuses) else None
     return case[fact]

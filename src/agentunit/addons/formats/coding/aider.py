@@ -28,7 +28,7 @@ _ROUNDED = "Aider rounds token counts above 999; they were left out"
 _UNASKED = "a chat of Aider in which nothing was asked; it was left out"
 
 
-class _Chat(Session):
+class _AiderChat(Session):
     """One chat as it is read, block by block: what was typed, what Aider printed, and what the model answered."""
 
     def __init__(self, notes: ReadingNotes, started: str) -> None:
@@ -82,7 +82,7 @@ class _Chat(Session):
 
 def _records(source: Source, notes: ReadingNotes) -> Iterator[Record | InputError]:
     context = RowContext(CaseIds(), notes, "aider", {})
-    chat: _Chat | None = None
+    chat: _AiderChat | None = None
     marked = asked = False
     before = 0
     for number, line in bounded_lines(source.stream):
@@ -95,7 +95,7 @@ def _records(source: Source, notes: ReadingNotes) -> Iterator[Record | InputErro
             for record in _ended(chat, context):
                 asked = True
                 yield record
-            chat = _Chat(notes, f"{found[1]}T{found[2]}")
+            chat = _AiderChat(notes, f"{found[1]}T{found[2]}")
         elif chat is not None:
             marked = marked or (text.startswith(("#### ", "> ")) and text.endswith("  "))
             chat.add(text, marked, blank)
@@ -106,7 +106,7 @@ def _records(source: Source, notes: ReadingNotes) -> Iterator[Record | InputErro
         yield InputError(source.name, None, "nothing was asked in any chat of this history of Aider")
 
 
-def _ended(chat: _Chat | None, context: RowContext) -> Iterator[Record]:
+def _ended(chat: _AiderChat | None, context: RowContext) -> Iterator[Record]:
     if chat is None:
         return
     chat.end_block()

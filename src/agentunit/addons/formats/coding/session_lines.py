@@ -140,7 +140,7 @@ def lines_format(lines: Lines) -> TraceFormat:
 
 
 def _record(table: _Table, row: Any, context: RowContext) -> Record:
-    run = _Run(context, table)
+    run = _LinesRun(context, table)
     lines = as_list(row)
     if isinstance(row, dict):
         lines = table.listed(row) or []
@@ -153,7 +153,7 @@ def _record(table: _Table, row: Any, context: RowContext) -> Record:
     return run.record(context, table.lines.name, case_id=session, session_id=session, question=question)
 
 
-class _Run(Session):
+class _LinesRun(Session):
     """A run as it is read, line by line."""
 
     def __init__(self, context: RowContext, table: _Table) -> None:

@@ -5,6 +5,7 @@ What has no attribute in either is left out: reasoning, artifacts, expected answ
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any
@@ -16,6 +17,7 @@ from agentunit.core.results import encode_json
 from agentunit.core.trace import TraceEvent
 
 _SCOPE = "agentunit"
+_TRACE_ID = re.compile("(?!0{32})[0-9a-f]{32}")
 _OK, _ERROR = 1, 2
 # Fact of a usage, by its path: the attribute of each vocabulary.
 _TOKENS = {
@@ -34,7 +36,7 @@ _CACHES = {"cache_read_input_tokens": "cached_tokens", "cache_creation_input_tok
 def encode_otlp(record: Record) -> bytes:
     """One export request as one line of JSON: the spans of one trace."""
     service = as_name(record.trace.metadata.get("service")) or "agent"
-    spans = {"scope": {"name": _SCOPE}, "spans": _Trace(record).spans}
+    spans = {"scope": {"name": _SCOPE}, "spans": _Spans(record).made}
     resource = {"attributes": _listed({"service.name": service})}
     return encode_json({"resourceSpans": [{"resource": resource, "scopeSpans": [spans]}]})
 
@@ -58,13 +60,13 @@ class _ModelCall:
             _add(self.span, {f"gen_ai.{side}.messages": as_json(whole) if whole else None})
 
 
-class _Trace:
+class _Spans:
     """The spans of one record: one of each agent, and below them its model calls, tool calls and retrievals."""
 
     def __init__(self, record: Record) -> None:
         digest = blake2b(encode_record(record), digest_size=16).hexdigest()
-        self._id = record.case.id if _is_trace_id(record.case.id) else digest
-        self.spans: list[dict[str, Any]] = []
+        self._id = record.case.id if _TRACE_ID.fullmatch(record.case.id) else digest
+        self.made: list[dict[str, Any]] = []
         self._events = [as_event(event) for event in record.trace.events]
         self._started = {handoff.to_agent: handoff.from_agent for handoff in record.trace.handoffs}
         # Totals that the model calls do not add up to are on the span of the whole run, and then not on the calls.
@@ -174,7 +176,7 @@ class _Trace:
     def _agent(self, name: str) -> dict[str, Any]:
         """The span of an agent, below that of the one that handed over to it."""
         if name not in self._agents:
-            parent = None if not self._agents else self._agents.get(self._started.get(name, ""), self.spans[0])
+            parent = None if not self._agents else self._agents.get(self._started.get(name, ""), self.made[0])
             span = self._span("AGENT", "invoke_agent", name or "agent", parent["spanId"] if parent else None)
             _add(span, {"gen_ai.agent.name": name or None, "agent.name": name or None})
             self._agents[name] = span
@@ -183,7 +185,7 @@ class _Trace:
     def _span(self, kind: str, operation: str, name: str, parent_id: str | None) -> dict[str, Any]:
         span: dict[str, Any] = {
             "traceId": self._id,
-            "spanId": f"{(int(self._id[:16], 16) + len(self.spans)) % 2**64 or 1:016x}",
+            "spanId": f"{(int(self._id[:16], 16) + len(self.made)) % 2**64 or 1:016x}",
             "name": name,
             "kind": 1,
             "attributes": _listed({"openinference.span.kind": kind, "gen_ai.operation.name": operation}),
@@ -195,7 +197,7 @@ class _Trace:
             self._now = max(self._now, self._begun + 1e-6)
             self._begun = self._now
             span["startTimeUnixNano"] = span["endTimeUnixNano"] = _nanoseconds(self._now)
-        self.spans.append(span)
+        self.made.append(span)
         return span
 
     def _end(self, span: dict[str, Any], moment: float | None) -> None:
@@ -239,10 +241,6 @@ def _counts(usage: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(count := flat.get(name), int)
         for attribute in attributes
     }
-
-
-def _is_trace_id(text: str) -> bool:
-    return len(text) == 32 and all(letter in "0123456789abcdef" for letter in text) and text != "0" * 32
 
 
 def _nanoseconds(seconds: float) -> str:
