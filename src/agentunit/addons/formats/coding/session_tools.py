@@ -223,7 +223,7 @@ def _is_opencode(opening: Opening) -> bool:
     line = _first(opening)
     if "sessionID" in line and "part" in line:
         return line.get("type") in ("step_start", "text", "tool_use", "step_finish", "reasoning", "error")
-    return {"info", "messages"} <= opening.keys and (opening.value is None or "id" in as_dict(line.get("info")))
+    return {"info", "messages"} <= opening.keys and b'"sessionID"' in opening.head
 
 
 _OPENCODE_TOOL = (
@@ -503,8 +503,8 @@ _OPENHANDS = Lines(
 def _is_codex_exec(opening: Opening) -> bool:
     line = _first(opening)
     first = as_dict(next(iter(as_list(line.get("events"))), line))
-    if first.get("type") == "thread.started":
-        return "thread_id" in first
+    if first.get("type") in ("thread.started", "session.created"):
+        return "thread_id" in first or "session_id" in first
     return first.get("type") in ("turn.started", "item.started", "item.completed") and (
         first["type"] == "turn.started" or isinstance(as_dict(first.get("item")).get("type"), str)
     )
@@ -515,9 +515,10 @@ _CODEX_EXEC = Lines(
     "codex-exec",
     "the output of 'codex exec --json' (JSONL)",
     _is_codex_exec,
-    kind="item.type type",
+    kind="item.type item.item_type type",
     steps={
         "thread.started": "about session_id=thread_id",
+        "session.created": "about session_id=session_id",
         "turn.completed": (
             "total of='thread' read=usage.input_tokens written=usage.output_tokens "
             "cached=usage.cached_input_tokens reasoning=usage.reasoning_output_tokens"
@@ -528,10 +529,10 @@ _CODEX_EXEC = Lines(
         "assistant_message:item.completed": "say text=item.text",
         "reasoning:item.completed": "reason text=item.text",
         "command_execution": (
-            f"call id=item.id name=item.type arguments=item.command; {_CODEX_END} "
+            f"call id=item.id name=item.type|item.item_type arguments=item.command; {_CODEX_END} "
             "result=item.aggregated_output exit_code=item.exit_code"
         ),
-        "file_change": f"call id=item.id name=item.type arguments=item.changes; {_CODEX_END}",
+        "file_change": f"call id=item.id name=item.type|item.item_type arguments=item.changes; {_CODEX_END}",
         "mcp_tool_call": (
             "call id=item.id name=item.tool arguments=item.arguments server=item.server; "
             f"{_CODEX_END} result=item.result.content|item.result"
@@ -539,7 +540,7 @@ _CODEX_EXEC = Lines(
         "collab_tool_call": (
             f"call id=item.id name=item.tool arguments=item.prompt; {_CODEX_END} result=item.agents_states"
         ),
-        "web_search:item.completed": "call name=item.type id=item.id arguments=item.query",
+        "web_search:item.completed": "call name=item.type|item.item_type id=item.id arguments=item.query",
         "error:item.completed": "note text=item.message",
     },
     silent="turn.started todo_list web_search agent_message reasoning",
