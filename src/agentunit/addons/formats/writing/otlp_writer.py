@@ -15,22 +15,22 @@ from agentunit.core.codec import as_event, encode_record
 from agentunit.core.records import Record, outcome_text
 from agentunit.core.results import encode_json
 from agentunit.core.trace import TraceEvent
+from agentunit.metrics.inputs import InputProblem
+from agentunit.metrics.usage import read_tokens
 
 _SCOPE = "agentunit"
 _TRACE_ID = re.compile("(?!0{32})[0-9a-f]{32}")
 _OK, _ERROR = 1, 2
-# Fact of a usage, by its path: the attribute of each vocabulary.
-_TOKENS = {
-    "prompt_tokens": ("llm.token_count.prompt", "gen_ai.usage.input_tokens"),
-    "completion_tokens": ("llm.token_count.completion", "gen_ai.usage.output_tokens"),
-    "total_tokens": ("llm.token_count.total",),
-    "cached_tokens": ("llm.token_count.prompt_details.cache_read", "gen_ai.usage.cache_read.input_tokens"),
-    "cache_creation_tokens": ("llm.token_count.prompt_details.cache_write", "gen_ai.usage.cache_creation.input_tokens"),
-    "reasoning_tokens": ("llm.token_count.completion_details.reasoning", "gen_ai.usage.reasoning.output_tokens"),
-}
-_DETAILS = ("prompt_tokens_details", "completion_tokens_details", "input_tokens_details", "output_tokens_details")
-_SAME = {"input_tokens": "prompt_tokens", "output_tokens": "completion_tokens"}
-_CACHES = {"cache_read_input_tokens": "cached_tokens", "cache_creation_input_tokens": "cache_creation_tokens"}
+# Counts in the order of ``Tokens``, and those of reasoning: the attribute of each vocabulary.
+_TOKENS = (
+    "llm.token_count.prompt gen_ai.usage.input_tokens",
+    "llm.token_count.completion gen_ai.usage.output_tokens",
+    "llm.token_count.total",
+    "llm.token_count.prompt_details.cache_read gen_ai.usage.cache_read.input_tokens",
+    "llm.token_count.prompt_details.cache_write gen_ai.usage.cache_creation.input_tokens",
+    "llm.token_count.completion_details.reasoning gen_ai.usage.reasoning.output_tokens",
+)
+_VALUES = ((bool, "boolValue"), (int, "intValue"), (float, "doubleValue"), (str, "stringValue"))
 
 
 def encode_otlp(record: Record) -> bytes:
@@ -99,7 +99,9 @@ class _Spans:
             "llm.cost.total": as_number(getattr(outcome, "cost", None)) if self._cost is None else self._cost,
             **_counts(self._usage),
         })  # fmt: skip
-        _state(root, error is not None or getattr(outcome, "success", None) is False, as_name(error))
+        success = getattr(outcome, "success", None)
+        if error is not None or success is not None:
+            _state(root, error is not None or success is False, as_name(error))
         for event in self._events:
             self._now = self._now if event.timestamp is None else event.timestamp
             self._add_event(event)
@@ -118,10 +120,8 @@ class _Spans:
             if call is None or call.is_counted:
                 call = self._model_call(agent)
             call.is_counted = True
-            model = as_name(payload.get("model"))
             _add(call.span, {
-                "llm.model_name": model,
-                "gen_ai.request.model": model,
+                "llm.model_name gen_ai.request.model": as_name(payload.get("model")),
                 "llm.cost.total": as_number(payload.get("cost")) if self._cost is None else None,
                 **({} if self._usage else _counts(as_dict(payload.get("usage")))),
             })  # fmt: skip
@@ -151,19 +151,15 @@ class _Spans:
         return call
 
     def _tool_call(self, payload: Mapping[str, Any], agent: str) -> None:
-        name, call_id = as_name(payload.get("name")) or "unknown", as_name(payload.get("id"))
+        name = as_name(payload.get("name")) or "unknown"
         span = self._span("TOOL", "execute_tool", name, self._agent(agent)["spanId"])
-        arguments, result, status = payload.get("arguments"), payload.get("result"), payload.get("status")
+        arguments, status = payload.get("arguments"), payload.get("status")
         given = None if arguments is None else arguments if isinstance(arguments, str) else as_json(arguments)
         _add(span, {
-            "tool.name": name,
-            "gen_ai.tool.name": name,
-            "tool_call.id": call_id,
-            "gen_ai.tool.call.id": call_id,
-            "input.value": given,
-            "gen_ai.tool.call.arguments": given,
-            "output.value": text_of(result),
-            "gen_ai.tool.call.result": text_of(result),
+            "tool.name gen_ai.tool.name": name,
+            "tool_call.id gen_ai.tool.call.id": as_name(payload.get("id")),
+            "input.value gen_ai.tool.call.arguments": given,
+            "output.value gen_ai.tool.call.result": text_of(payload.get("result")),
             "gen_ai.tool.status": None if status else "unknown",
             "process.exit.code": payload.get("exit_code"),
         })  # fmt: skip
@@ -178,7 +174,7 @@ class _Spans:
         if name not in self._agents:
             parent = None if not self._agents else self._agents.get(self._started.get(name, ""), self.made[0])
             span = self._span("AGENT", "invoke_agent", name or "agent", parent["spanId"] if parent else None)
-            _add(span, {"gen_ai.agent.name": name or None, "agent.name": name or None})
+            _add(span, {"agent.name gen_ai.agent.name": name or None})
             self._agents[name] = span
         return self._agents[name]
 
@@ -210,17 +206,13 @@ def _add(span: dict[str, Any], attributes: Mapping[str, Any]) -> None:
 
 
 def _listed(attributes: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Attributes as OTLP lists them, without those that are unknown."""
+    """Attributes as OTLP lists them, without those that are unknown; of names side by side each gets the value."""
     found = []
-    for name, value in attributes.items():
-        if isinstance(value, bool):
-            found.append({"key": name, "value": {"boolValue": value}})
-        elif isinstance(value, int):
-            found.append({"key": name, "value": {"intValue": str(value)}})
-        elif isinstance(value, float):
-            found.append({"key": name, "value": {"doubleValue": value}})
-        elif isinstance(value, str):
-            found.append({"key": name, "value": {"stringValue": value}})
+    for names, value in attributes.items():
+        field = next((field for kind, field in _VALUES if isinstance(value, kind)), None)
+        if field is not None:
+            written = {field: str(value) if field == "intValue" else value}
+            found += [{"key": name, "value": written} for name in names.split()]
     return found
 
 
@@ -229,18 +221,13 @@ def _state(span: dict[str, Any], failed: bool, error: str | None) -> None:
 
 
 def _counts(usage: Mapping[str, Any]) -> dict[str, Any]:
-    """Token counts as attributes. Anthropic counts what its caches hold beside the input."""
-    flat = {_SAME.get(name, _CACHES.get(name, name)): count for name, count in usage.items()}
-    for details in _DETAILS:
-        flat.update(as_dict(usage.get(details)))
-    if "prompt_tokens" not in usage and isinstance(flat.get("prompt_tokens"), int):
-        flat["prompt_tokens"] += sum(usage[name] for name in _CACHES if isinstance(usage.get(name), int))
-    return {
-        attribute: count
-        for name, attributes in _TOKENS.items()
-        if isinstance(count := flat.get(name), int)
-        for attribute in attributes
-    }
+    try:
+        tokens = read_tokens("usage", usage)
+    except InputProblem:
+        return {}
+    reasoning = as_dict(usage.get("completion_tokens_details")).get("reasoning_tokens")
+    cached = (tokens.cached or None, tokens.cache_written or None)
+    return dict(zip(_TOKENS, [*tokens[:3], *cached, reasoning], strict=True))
 
 
 def _nanoseconds(seconds: float) -> str:
