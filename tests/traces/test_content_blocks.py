@@ -183,3 +183,51 @@ def test_the_tokens_of_a_message_are_read_wherever_its_framework_states_them(tmp
     record, _ = read(tmp_path, [ASKED, {**DONE, **facts}])
     detail = TokenUsageMetric().evaluate(record.case, record.trace, record.outcome).detail
     assert (detail["prompt_tokens"], detail["completion_tokens"]) == (10, 2)
+
+
+def test_a_model_call_of_no_tokens_is_unknown(tmp_path: Any) -> None:
+    from agentunit.metrics.builtin import CostMetric, TokenUsageMetric
+
+    usage = {"prompt_tokens": 0, "completion_tokens": 0, "prompt_tokens_details": {"cached_tokens": 0}}
+    record, files = read(tmp_path, [ASKED, {**DONE, "model": "gpt-4.1-mini", "usage": usage}])
+    assert sum(files.notes.problems.values()) == 1
+    for metric in (TokenUsageMetric(), CostMetric()):
+        assert metric.evaluate(record.case, record.trace, record.outcome).value is None
+
+
+def test_a_logged_request_has_its_reply_and_what_it_used(tmp_path: Any) -> None:
+    finish = {"name": "finish", "arguments": json.dumps({"message": "It was sent."})}
+    for message in ({"content": "It was sent."}, {"content": "", "tool_calls": [{"id": "c9", "function": finish}]}):
+        response = {"choices": [{"message": {"role": "assistant", **message}}]}
+        response["usage"] = {"prompt_tokens": 10, "completion_tokens": 2}
+        path = tmp_path / "log.json"
+        path.write_text(json.dumps({"messages": [ASKED], "response": response, "cost": 0.1}), encoding="utf-8")
+        (record,) = TraceFiles([path])
+        assert isinstance(record, Record)
+        assert (record.case.query, record.outcome.output) == ("Where is it?", "It was sent.")
+        assert record.trace.metadata["usage"] == response["usage"]
+        assert [event.type for event in record.trace.events] == ["message", "message"]
+
+
+@pytest.mark.parametrize(
+    "opening",
+    [
+        # pi and OpenClaw, Antigravity, a summary of a test.
+        {"type": "session", "version": 3, "id": "a", "timestamp": "2026-01-01T00:00:00Z", "cwd": "/work"},
+        {"type": "LIST_DIRECTORY", "source": "MODEL", "content": "a.txt", "step_index": 1},
+        {"uuid": "a", "spans_by_type": {}, "input": "Why?", "status": "SUCCESS"},
+    ],
+)
+def test_files_of_unknown_tools_are_refused_rather_than_guessed(tmp_path: Any, opening: dict[str, Any]) -> None:
+    path = tmp_path / "run.jsonl"
+    path.write_text(json.dumps(opening) + "\n", encoding="utf-8")
+    files = TraceFiles([path])
+    assert not any(isinstance(each, Record) for each in files)
+    assert not {"anthropic-managed", "autogen", "chat"} & files.notes.formats.keys()
+
+
+def test_a_file_that_is_known_by_its_shape_alone_says_so(tmp_path: Any) -> None:
+    from agentunit.reports.trace_console import reading_lines
+
+    _, files = read(tmp_path, [ASKED, DONE])
+    assert reading_lines(files)[0] == "read as chat by its shape"

@@ -49,6 +49,8 @@ def looks_like_message(value: Any) -> bool:
         return False
     if as_name(value.get("role")) is not None:
         return not _MESSAGE_FIELDS.isdisjoint(value)
+    if _is_model_response(value):
+        return True
     kind = value.get("type")
     if kind in ("function_call_output", "human", "ai", "tool", "system", "AIMessageChunk"):
         return bool(value.keys() & {"content", "call_id"}) or isinstance(value.get("data"), dict)
@@ -69,7 +71,14 @@ def role_of(message: dict[str, Any]) -> str | None:
     role = as_name(message.get("role"))
     if role is None and message.get("lc") is not None:
         return _langchain_class(message)
+    if role is None and _is_model_response(message):
+        return "model response"
     return role or as_name(message.get("type")) or as_name(message.get("kind"))
+
+
+def _is_model_response(value: dict[str, Any]) -> bool:
+    """Whether this is one of the raw responses of a run of OpenAI's Agents SDK: items, and what they used."""
+    return {"output", "usage", "response_id"} <= value.keys() and isinstance(value["output"], list)
 
 
 def _langchain_class(message: dict[str, Any]) -> str | None:
@@ -132,6 +141,11 @@ def add_message(
         _add_item(talk, role, message, agent, at, says_error)
         return
     count_unknown(talk.notes, message, _KNOWN_FIELDS)
+    if role == "model response":
+        _add_model_call(talk, message, agent, at)
+        for item in message["output"]:
+            add_message(talk, item, agent=agent, says_error=says_error)
+        return
     if role == "assistant" and not _STATES_USAGE.isdisjoint(message):
         _add_model_call(talk, message, agent, at)
     content = message.get("content")

@@ -12,6 +12,7 @@ from agentunit.traces.content_blocks import Block, called
 from agentunit.traces.spans import ReadingNotes
 
 _NAMELESS = "a tool call has no name; it was left out"
+_NO_TOKENS = "a model call states 0 tokens, which no call takes; they count as unknown"
 _ORPHAN = "a tool result answers no recorded call; it was kept as a call without arguments"
 
 
@@ -60,7 +61,13 @@ class Conversation:
         agent: str | None = None,
         at: float | None = None,
     ) -> None:
-        """A call of a language model; without tokens and cost there is nothing to tell."""
+        """A call of a language model; without tokens and cost there is nothing to tell.
+
+        No call takes no tokens at all: clients write 0 for what their provider did not send.
+        """
+        if usage and not any(_is_counted(count) for count in usage.values()):
+            self.notes.problems[_NO_TOKENS] += 1
+            usage = None
         if usage or cost is not None:
             payload = without_nones(model=model, usage=usage, cost=cost, agent=agent)
             self.events.append(TraceEvent("llm_call", payload, at))
@@ -155,6 +162,10 @@ class Conversation:
         while numbers and numbers[0] not in self._waiting:
             numbers.popleft()
         return numbers[0] if numbers else None
+
+
+def _is_counted(count: Any) -> bool:
+    return any(count.values()) if isinstance(count, dict) else bool(count)
 
 
 HUMANS = frozenset(("user", "human"))

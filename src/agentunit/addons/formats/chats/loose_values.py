@@ -178,8 +178,10 @@ def usage_counts(usage: Any, notes: ReadingNotes) -> dict[str, Any] | None:
 
 
 _AS_THEY_ARE = names_in("prompt_tokens input_tokens completion_tokens output_tokens total_tokens")
-# LangChain; PydanticAI and Agno.
-_IN_OTHER_WORDS = names_in("input_token_details output_token_details cache_read_tokens cache_write_tokens")
+# LangChain; PydanticAI and Agno; CrewAI.
+_IN_OTHER_WORDS = names_in(
+    "input_token_details output_token_details cache_read_tokens cache_write_tokens cached_prompt_tokens"
+)
 _SPELLINGS: dict[str, Paths] = {
     "prompt": ("prompt_tokens", "input_tokens", "inputTokens", "promptTokens", "input_token_count"),
     "completion": ("completion_tokens", "output_tokens", "outputTokens", "completionTokens", "output_token_count"),
@@ -189,7 +191,7 @@ _SPELLINGS: dict[str, Paths] = {
         "cached_prompt_tokens", "cache_read_input_token_count",
     ),
     "cache_written": ("cache_write_tokens", "input_token_details.cache_creation", "cacheWriteInputTokens"),
-    "reasoning": ("output_token_details.reasoning", "output_reasoning_tokens", "reasoningTokens"),
+    "reasoning": ("output_token_details.reasoning", "output_reasoning_tokens", "reasoningTokens", "reasoning_tokens"),
 }  # fmt: skip
 
 
