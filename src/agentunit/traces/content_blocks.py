@@ -85,7 +85,7 @@ _ERROR_WORDS = re.compile(
 )
 
 
-class Block(NamedTuple):
+class MessageBlock(NamedTuple):
     """What one block says. ``failed`` is ``None`` where nothing states how a call ended."""
 
     does: Does
@@ -98,10 +98,10 @@ class Block(NamedTuple):
     error: Any = None
 
 
-_QUIET = Block("quiet")
+_QUIET = MessageBlock("quiet")
 
 
-def read_block(part: Any) -> Block | None:
+def read_block(part: Any) -> MessageBlock | None:
     """What a block says; ``None`` where no row of the table understands it.
 
     >>> read_block({"toolUse": {"toolUseId": "c1", "name": "search", "input": {"q": "Oslo"}}})[2:5]
@@ -113,14 +113,14 @@ def read_block(part: Any) -> Block | None:
     True
     """
     if part.__class__ is str:
-        return Block("said", part)
+        return MessageBlock("said", part)
     if not isinstance(part, dict):
         return None
     if part.get("type") == "text" and part.get("text").__class__ is str and "thought" not in part:
-        return Block("said", part["text"])  # by far the commonest
+        return MessageBlock("said", part["text"])  # by far the commonest
     does, inner = _kind_of(part)
     if does in ("said", "asked", "instructed"):
-        return _QUIET if part.get("thought") is True else Block(does, _words(part))
+        return _QUIET if part.get("thought") is True else MessageBlock(does, _words(part))
     if does == "call":
         return called(inner)
     if does == "result":
@@ -147,7 +147,7 @@ def _kind_of(part: dict[str, Any]) -> tuple[Does | None, dict[str, Any]]:
     return does or ("said" if part.get("text").__class__ is str else None), part
 
 
-def called(call: Mapping[str, Any]) -> Block:
+def called(call: Mapping[str, Any]) -> MessageBlock:
     """A tool call, in any of the shapes; one without a name has none.
 
     >>> called({"id": "c1", "type": "function", "function": {"name": "search", "arguments": "{}"}})[2:5]
@@ -157,10 +157,10 @@ def called(call: Mapping[str, Any]) -> Block:
     inner = function if isinstance(function, dict) else call
     name = function if isinstance(function, str) else _first_name(inner, _NAMES)
     arguments = next((inner[key] for key in _ARGUMENTS if inner.get(key) is not None), None)
-    return Block("call", name=name, arguments=arguments, call_id=_first_name(call, CALL_IDS))
+    return MessageBlock("call", name=name, arguments=arguments, call_id=_first_name(call, CALL_IDS))
 
 
-def answered(answer: Mapping[str, Any], ids: Iterable[str] = CALL_IDS) -> Block:
+def answered(answer: Mapping[str, Any], ids: Iterable[str] = CALL_IDS) -> MessageBlock:
     """The result of a tool call, in any of the shapes; ``ids`` are the places of the id that it answers."""
     origin = answer.get("origin")
     named = {**origin, **answer} if isinstance(origin, dict) else answer
@@ -178,7 +178,7 @@ def answered(answer: Mapping[str, Any], ids: Iterable[str] = CALL_IDS) -> Block:
         failed = True
     if failed is None and error and error is not True:
         failed = True
-    return Block(
+    return MessageBlock(
         "result",
         name=_first_name(named, _NAMES),
         call_id=_first_name(named, ids),
@@ -188,11 +188,11 @@ def answered(answer: Mapping[str, Any], ids: Iterable[str] = CALL_IDS) -> Block:
     )
 
 
-def _shown_tool(part: dict[str, Any]) -> Block:
+def _shown_tool(part: dict[str, Any]) -> MessageBlock:
     """A tool of the AI SDK's user interface; one without an end has only been called."""
     state, kind = str(part.get("state")), str(part["type"])
     name = part.get("toolName") if kind == "dynamic-tool" else kind.removeprefix(_UI_TOOL)
-    call = Block("call", name=name, arguments=part.get("input", part.get("args")), call_id=part["toolCallId"])
+    call = MessageBlock("call", name=name, arguments=part.get("input", part.get("args")), call_id=part["toolCallId"])
     if state not in _ENDS and state != "result":
         return call
     output = next((part[key] for key in ("output", "result", "errorText") if part.get(key) is not None), None)

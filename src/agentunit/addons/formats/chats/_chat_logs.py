@@ -21,7 +21,7 @@ from agentunit.addons.formats.chats.loose_values import (
     usage_counts,
     without_nones,
 )
-from agentunit.traces.content_blocks import CALL_IDS, Block, answered, called, read_block, says_failure
+from agentunit.traces.content_blocks import CALL_IDS, MessageBlock, answered, called, read_block, says_failure
 from agentunit.traces.places import Paths, first_at, names_in
 from agentunit.traces.vocabularies.values import as_amount as written_amount
 
@@ -153,7 +153,7 @@ def add_message(
         content = next((message[key] for key in _OTHER_CONTENTS if message.get(key) is not None), None)
     if isinstance(content, dict):
         content = content["parts"] if isinstance(content.get("parts"), list) else [content]
-    blocks: list[Block] = []
+    blocks: list[MessageBlock] = []
     if isinstance(content, list):
         blocks = _blocks(talk, content, at)
         text = _said(blocks)
@@ -190,7 +190,7 @@ def _add_item(
         _add_own_tool(talk, item, agent, at)
 
 
-def _blocks(talk: Conversation, parts: list[Any], at: float | None) -> list[Block]:
+def _blocks(talk: Conversation, parts: list[Any], at: float | None) -> list[MessageBlock]:
     """What the blocks of a message say, after the words of others in it; blocks that no row understands are counted."""
     found = []
     for part in parts:
@@ -213,12 +213,12 @@ def _block_name(part: Any) -> str:
     return next((name for name in named if name), None) or " ".join(sorted(block)[:3]) or type(part).__name__
 
 
-def _said(blocks: list[Block]) -> str | None:
+def _said(blocks: list[MessageBlock]) -> str | None:
     said = [block.text for block in blocks if block.does == "said" and block.text is not None]
     return "\n".join(said) if said else None
 
 
-def _all_calls(message: dict[str, Any], blocks: list[Block]) -> list[Block]:
+def _all_calls(message: dict[str, Any], blocks: list[MessageBlock]) -> list[MessageBlock]:
     """The calls of a message: many frameworks state them twice, in a list of their own and within the content."""
     within = [block for block in blocks if "call" in block.does]
     if _STATES_CALLS.isdisjoint(message):
@@ -319,7 +319,7 @@ def _add_results(
 
 def _add_result(
     talk: Conversation,
-    block: Block,
+    block: MessageBlock,
     result: Any,
     agent: str | None,
     at: float | None,

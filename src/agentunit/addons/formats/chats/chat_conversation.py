@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from agentunit.addons.formats.chats.loose_values import as_data, as_dict, without_nones
 from agentunit.core.trace import AgentInteraction, TraceEvent
-from agentunit.traces.content_blocks import Block, called
+from agentunit.traces.content_blocks import MessageBlock, called
 from agentunit.traces.spans import ReadingNotes
 
 _NAMELESS = "a tool call has no name; it was left out"
@@ -98,7 +98,7 @@ class Conversation:
             self.add_call(called(as_dict(value)), agent=agent, at=at, kind=kind)
 
     def add_call(
-        self, call: Block, *, agent: str | None = None, at: float | None = None, kind: str = "tool_call"
+        self, call: MessageBlock, *, agent: str | None = None, at: float | None = None, kind: str = "tool_call"
     ) -> None:
         """A tool call that was read; one without a name is left out and noted."""
         if call.name is None:
