@@ -18,7 +18,7 @@ _START = re.compile(r"# aider chat started at (\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)
 # is not taken for them. Editors take spaces at the ends of lines away.
 _TYPED, _PRINTED = re.compile(r"#### ?(.*?)(  )?$"), re.compile(r"> ?(.*?)(  )?$")
 _MODEL = re.compile(r"(?:Main model|Model): (\S+) with ")
-_SPENT = re.compile(r"Tokens: (\S+) sent, (?:.*, )?(\S+) received\.(?: Cost: \$([\d.]+) message)?")
+_SPENT = re.compile(r"Tokens: (\S+) sent, (?:.*, )?(\S+) received\.(?: Cost: \$(\d+(?:\.\d+)?) message)?")
 _EDITED = re.compile(r"Applied edit to (.+)")
 # Commands that put a question to the model; the others are for Aider itself.
 _ASKING = names("/ask /code /architect /context /help /ok")
@@ -71,11 +71,11 @@ class _AiderChat(Session):
         if found := _MODEL.match(line):
             self._model = found[1]
         elif found := _SPENT.match(line):
-            exact = found[1].isdigit() and found[2].isdigit()
+            exact = found[1].isdecimal() and found[2].isdecimal()
             if not exact:
                 self.notes.problems[_ROUNDED] += 1
             usage = usage_of(int(found[1]), int(found[2])) if exact else None
-            self.model_call(usage, model=self._model, cost=float(found[3].rstrip(".")) if found[3] else None)
+            self.model_call(usage, model=self._model, cost=float(found[3]) if found[3] else None)
         elif found := _EDITED.match(line):
             self._files[found[1].strip()] = None
 

@@ -11,6 +11,7 @@ from agentunit.addons.formats.chats.chat_records import RowContext, chat_format
 from agentunit.addons.formats.chats.loose_values import as_amount, as_dict, as_list, as_name, as_time, text_of
 from agentunit.addons.formats.coding._session import Session, count, usage_of
 from agentunit.core.records import Record
+from agentunit.traces.content_blocks import read_block
 from agentunit.traces.formats_base import Opening, TraceFormat
 from agentunit.traces.places import Paths, at, first_at, names_in, require_known
 
@@ -36,6 +37,7 @@ _ENDED = {
     **dict.fromkeys(("success", "completed", "ok"), False),
     **dict.fromkeys(("error", "failed", "failure", "cancelled", "canceled", "declined", "rejected", "timeout"), True),
 }
+_ENDINGS = names_in("result failed succeeded status exit_code error")
 _RUNNING = names_in("pending running in_progress started")
 _MILLISECONDS = 1e11  # seconds since 1970 come to this in the year 5138
 # What stands on parts of any tool.
@@ -182,10 +184,23 @@ class _LinesRun(Session):
             facts = {**each.stated, **{fact: value for fact, value in facts.items() if value is not None}}
             who = self._agents.get(str(facts.get("within"))) or as_name(facts.get("agent")) or agent
             if each.does == "parts":
-                for part_kind, part in _parts(kind.rpartition(":")[2], facts.get("list")):
-                    self.take(part_kind, part, moment, who)
+                role = kind.rpartition(":")[2]
+                for part in _parts(facts.get("list")):
+                    self._part(role, part, moment, who)
             elif each.where.keys() & facts.keys():
                 self._do(each.does, facts, moment, None if who == "main" else who)
+
+    def _part(self, role: str, part: dict[str, Any], moment: float | None, agent: str | None) -> None:
+        """What a part of a line adds: by the table, or as the block of a message that it is."""
+        kind = f"{role}:{part.get('type', '*')}"
+        block = None if kind in self._table.kinds else read_block(part)
+        if block is None:
+            self.take(kind, part, moment, agent)
+        elif block.does in ("said", "asked"):
+            self._do("prompt" if role == "user" else "say", {"text": block.text}, moment, agent)
+        elif block.does in ("call", "result"):
+            facts = {"id": block.call_id, **block._asdict()}
+            self._do(block.does, {name: fact for name, fact in facts.items() if fact is not None}, moment, agent)
 
     def _do(self, does: str, facts: dict[str, Any], moment: float | None, agent: str | None) -> None:
         text, call_id = text_of(facts.get("text")), as_name(facts.get("id"))
@@ -216,7 +231,7 @@ class _LinesRun(Session):
                     self._without_id.append(payload)
                 elif self.handoffs and self.handoffs[-1].task_id == call_id:
                     self._agents[call_id] = self.handoffs[-1].to_agent
-        elif does == "result" and facts.keys() - {"id", "name", "within", "agent"}:
+        elif does == "result" and facts.keys() & _ENDINGS:
             self._result(call_id, facts)
         elif does == "model":
             usage, cost = self._counted(facts)
@@ -296,8 +311,8 @@ def _add(sums: dict[str, Any], usage: Mapping[str, Any]) -> None:
             sums[name] = sums.get(name, 0) + value
 
 
-def _parts(role: str, listed: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The parts of a line with their kinds. A text is one part; objects by name are parts that state their ``name``."""
+def _parts(listed: Any) -> Iterator[dict[str, Any]]:
+    """The parts of a line. A text is one part; objects by name are parts that state their ``name``."""
     if isinstance(listed, str):
         listed = {"type": "text", "text": listed}
     if isinstance(listed, dict):
@@ -310,7 +325,7 @@ def _parts(role: str, listed: Any) -> Iterator[tuple[str, dict[str, Any]]]:
             before = {**before, "text": f"{before.get('text', '')}{part['text']}"}
             continue
         if before:
-            yield f"{role}:{before.get('type', '*')}", before
+            yield before
         before = part
 
 

@@ -9,14 +9,8 @@ from agentunit.addons.formats.chats.loose_values import as_data, as_dict, as_lis
 from agentunit.addons.formats.coding.session_lines import Lines, lines_format
 from agentunit.traces.formats_base import Opening
 
-# Messages in blocks, as Anthropic's API has them: most of these tools keep them so.
-_BLOCKS: dict[str, str] = {
-    "user:text": "prompt text=text",
-    "assistant:text": "say text=text",
-    "assistant:thinking": "reason text=thinking",
-    "assistant:tool_use": "call id=id name=name arguments=input",
-    "user:tool_result": "result id=tool_use_id result=content failed=is_error",
-}
+# The other blocks of messages are read as those of any provider.
+_BLOCKS = {"assistant:thinking": "reason text=thinking"}
 
 
 def _first(opening: Opening) -> dict[str, Any]:
@@ -47,7 +41,6 @@ _PI = Lines(
             "cached=message.usage.cacheRead cache_written=message.usage.cacheWrite cost=message.usage.cost.total; "
             "about error=message.errorMessage; parts list=message.content"
         ),
-        "assistant:toolCall": "call id=id name=name arguments=arguments",
         "message:toolResult": (
             "result id=message.toolCallId name=message.toolName result=message.content failed=message.isError"
         ),
