@@ -84,7 +84,7 @@ def test_messages_keep_the_rules_of_fine_tuning(path):
             assert isinstance(message["content"], str) or calls
             for call in calls:
                 assert call["function"]["name"]
-                assert isinstance(call["function"]["arguments"], str)
+                assert isinstance(json.loads(call["function"]["arguments"]), dict)
             waiting = [call["id"] for call in calls]
         assert not waiting
 
@@ -105,7 +105,7 @@ def test_a_conversation_for_fine_tuning():
     asked, looking, found, closed, waiting, nothing, answered = whole["messages"]
     assert asked == {"role": "user", "content": "Why?"}
     assert (looking["content"], [call["id"] for call in looking["tool_calls"]]) == ("I look.", ["c1", "c2"])
-    assert [call["function"]["arguments"] for call in looking["tool_calls"]] == ['{"q":"a"}', "b"]
+    assert [call["function"]["arguments"] for call in looking["tool_calls"]] == ['{"q":"a"}', '{"input":"b"}']
     assert found == {"role": "tool", "tool_call_id": "c1", "content": "found"}
     assert closed == {"role": "tool", "tool_call_id": "c2", "content": "closed"}
     assert (waiting["content"], nothing["content"]) == (None, "")

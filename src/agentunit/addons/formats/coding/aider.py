@@ -83,8 +83,7 @@ class _AiderChat(Session):
 def _records(source: Source, notes: ReadingNotes) -> Iterator[Record | InputError]:
     context = RowContext(CaseIds(), notes, "aider", {})
     chat: _AiderChat | None = None
-    marked = asked = False
-    before = 0
+    marked, before = False, 0
     for number, line in bounded_lines(source.stream):
         if isinstance(line, str):
             yield InputError(source.name, number, line)
@@ -92,18 +91,12 @@ def _records(source: Source, notes: ReadingNotes) -> Iterator[Record | InputErro
         text = line.decode("utf-8", "replace").rstrip("\r\n")
         blank, before = number - before - 1, number
         if found := _START.match(text):
-            for record in _ended(chat, context):
-                asked = True
-                yield record
+            yield from _ended(chat, context)
             chat = _AiderChat(notes, f"{found[1]}T{found[2]}")
         elif chat is not None:
             marked = marked or (text.startswith(("#### ", "> ")) and text.endswith("  "))
             chat.add(text, marked, blank)
-    for record in _ended(chat, context):
-        asked = True
-        yield record
-    if not asked:
-        yield InputError(source.name, None, "nothing was asked in any chat of this history of Aider")
+    yield from _ended(chat, context)
 
 
 def _ended(chat: _AiderChat | None, context: RowContext) -> Iterator[Record]:

@@ -60,8 +60,9 @@ class _Conversation:
             self._asking = {"role": "assistant", "content": None}
             self.messages.append(self._asking)
         call_id, arguments = as_name(payload.get("id")) or f"call_{place}", payload.get("arguments")
-        given = arguments if isinstance(arguments, str) else as_json({} if arguments is None else arguments)
-        function = {"name": as_name(payload.get("name")) or "unknown", "arguments": given}
+        # Arguments are the text of an object.
+        given = arguments if isinstance(arguments, dict) else {} if arguments is None else {"input": arguments}
+        function = {"name": as_name(payload.get("name")) or "unknown", "arguments": as_json(given)}
         call = {"id": call_id, "type": "function", "function": function}
         self._asking.setdefault("tool_calls", []).append(call)
         result = text_of(payload.get("result"))
