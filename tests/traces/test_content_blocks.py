@@ -231,3 +231,28 @@ def test_a_file_that_is_known_by_its_shape_alone_says_so(tmp_path: Any) -> None:
 
     _, files = read(tmp_path, [ASKED, DONE])
     assert reading_lines(files)[0] == "read as chat by its shape"
+
+
+@pytest.mark.parametrize("odd", [None, 7, "x", [], ["x"], {}, {"type": []}, True])
+def test_odd_values_in_a_block_do_no_harm(odd: Any) -> None:
+    shapes = [ANTHROPIC_CALL, CONVERSE_CALL, SDK_CALL, HAYSTACK_CALL, GEMINI_CALL, PYDANTIC_CALL, haystack(True)]
+    shapes += [{"type": "tool_result", "content": "x", "is_error": True, "output": {"type": "text", "value": "x"}}]
+    for shape in shapes:
+        for key in shape:
+            read_block({**shape, key: odd})
+    read_block({"type": "tool-result", "output": {"type": odd, "value": odd}, "status": odd})
+
+
+def test_messages_within_spans_are_read_by_the_same_table() -> None:
+    from agentunit.traces.vocabularies.span_messages import messages_in
+
+    within = [CONVERSE_CALL, {**SDK_CALL, "toolCallId": "c2"}]
+    asked, result = messages_in(
+        [
+            {"role": "assistant", "content": within, "tool_calls": [OPENAI_CALL]},
+            {"role": "user", "content": [haystack(True)]},
+        ]
+    )
+    # The call of the list is the one within the content.
+    assert [(call.name, call.id) for call in asked.tool_calls] == [("look_up", "c1"), ("look_up", "c2")]
+    assert (result.role, result.content, result.failed) == ("tool", "closed", True)

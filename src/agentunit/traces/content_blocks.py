@@ -68,6 +68,8 @@ _ARGUMENTS = ("input", "arguments", "args", "tool_kwargs", "parameters")
 _RESULTS = ("content", "output", "result", "response")
 _FLAGS = ("is_error", "isError", "tool_call_error", "error")
 _ERRORS = ("error", "errorText", "exception")
+_STATUSES = ("status", "outcome", "state")
+_SIGNS = frozenset((*_FLAGS, *_ERRORS, *_STATUSES))
 _ENDS = {
     **dict.fromkeys(("error", "failed", "output-error", "output-denied", "denied", "retried", "interrupted"), True),
     **dict.fromkeys(("success", "output-available"), False),
@@ -156,21 +158,23 @@ def called(call: Mapping[str, Any]) -> MessageBlock:
     function = call.get("function")
     inner = function if isinstance(function, dict) else call
     name = function if isinstance(function, str) else _first_name(inner, _NAMES)
-    arguments = next((inner[key] for key in _ARGUMENTS if inner.get(key) is not None), None)
-    return MessageBlock("call", name=name, arguments=arguments, call_id=_first_name(call, CALL_IDS))
+    return MessageBlock("call", name=name, arguments=_first(inner, _ARGUMENTS), call_id=_first_name(call, CALL_IDS))
 
 
 def answered(answer: Mapping[str, Any], ids: Iterable[str] = CALL_IDS) -> MessageBlock:
     """The result of a tool call, in any of the shapes; ``ids`` are the places of the id that it answers."""
     origin = answer.get("origin")
     named = {**origin, **answer} if isinstance(origin, dict) else answer
-    result = next((answer[key] for key in _RESULTS if answer.get(key) is not None), None)
-    failed = _flag(answer)
-    error = next((answer[key] for key in _ERRORS if answer.get(key)), None)
+    result = _first(answer, _RESULTS)
+    failed, error = None, None
+    if not _SIGNS.isdisjoint(answer):
+        failed = stated_failure(answer)
+        error = next((answer[key] for key in _ERRORS if answer.get(key)), None)
     if isinstance(result, dict):
-        if result.get("type") in _OUTPUTS and ("value" in result or "reason" in result):
-            failed, result = _OUTPUTS[result["type"]], result.get("value", result.get("reason"))
-        elif isinstance(kind := result.get("type"), str) and kind.endswith("_error"):
+        kind = str(result.get("type"))
+        if kind in _OUTPUTS and ("value" in result or "reason" in result):
+            failed, result = _OUTPUTS[kind], result.get("value", result.get("reason"))
+        elif kind.endswith("_error"):
             failed, error = True, error or result.get("error_code")  # Anthropic's own tools
         elif "functionResponse" in answer or "response" in answer:
             error = error or result.get("error")  # Gemini: by its documentation an error stands under this name
@@ -195,7 +199,7 @@ def _shown_tool(part: dict[str, Any]) -> MessageBlock:
     call = MessageBlock("call", name=name, arguments=part.get("input", part.get("args")), call_id=part["toolCallId"])
     if state not in _ENDS and state != "result":
         return call
-    output = next((part[key] for key in ("output", "result", "errorText") if part.get(key) is not None), None)
+    output = _first(part, ("output", "result", "errorText"))
     return call._replace(does="call and result", result=output, failed=_ENDS.get(state), error=part.get("errorText"))
 
 
@@ -208,22 +212,36 @@ def says_failure(text: str | None) -> bool:
     return text is not None and _ERROR_WORDS.match(text) is not None
 
 
-def _flag(answer: Mapping[str, Any]) -> bool | None:
+def stated_failure(answer: Mapping[str, Any]) -> bool | None:
+    """Whether a result says, by a flag or a status, that its call failed; ``None`` where it says neither.
+
+    >>> [stated_failure(each) for each in ({"isError": True}, {"status": "success"}, {"status": "completed"})]
+    [True, False, None]
+    """
     for key in _FLAGS:
         if answer.get(key).__class__ is bool:
             return bool(answer[key])
-    for key in ("status", "outcome", "state"):
+    for key in _STATUSES:
         stated = answer.get(key)
         if stated.__class__ is str and stated in _ENDS:
             return _ENDS[stated]
     return None
 
 
-def _first_name(mapping: Mapping[str, Any], keys: Iterable[str]) -> str | None:
+def _first(mapping: Mapping[str, Any], keys: Iterable[str]) -> Any:
     for key in keys:
         value = mapping.get(key)
-        if value.__class__ is str and value:
+        if value is not None:
             return value
+    return None
+
+
+def _first_name(mapping: Mapping[str, Any], keys: Iterable[str]) -> str | None:
+    for key in keys:
+        if key in mapping:
+            value = mapping[key]
+            if value.__class__ is str and value:
+                return value
     return None
 
 
