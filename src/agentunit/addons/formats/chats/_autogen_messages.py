@@ -70,7 +70,8 @@ def _add(talk: Conversation, chat: AutogenChat, message: dict[str, Any]) -> None
     if kind in _CALLS or (kind == "AssistantMessage" and isinstance(content, list)):
         talk.add_calls(as_list(content), agent=source, at=at)
     elif kind in _RESULTS:
-        _add_results(talk, as_list(content), source, at)
+        if as_list(content):
+            add_message(talk, {"role": "tool", "tool_responses": content, "timestamp": at}, agent=source)
     elif kind == "CodeExecutionEvent":
         _add_code(talk, as_dict(message.get("result")), source, at)
     elif kind == "MemoryQueryEvent":
@@ -94,20 +95,6 @@ def _add_words(talk: Conversation, chat: AutogenChat, message: dict[str, Any], s
         chat.handoffs.append(HandoffEvent(source, target, timestamp=at, reason=text))
     if text and source and role != "system":
         chat.turns.append(Turn(source, text, at, target))
-
-
-def _add_results(talk: Conversation, results: list[Any], source: str | None, at: float | None) -> None:
-    for each in results:
-        answer = as_dict(each)
-        call_id = answer.get("call_id")
-        talk.result(
-            text_of(answer.get("content")),
-            call_id=call_id if isinstance(call_id, str) else None,
-            name=as_name(answer.get("name")),
-            failed=answer.get("is_error") is True,
-            agent=source,
-            at=at,
-        )
 
 
 def _add_code(talk: Conversation, result: dict[str, Any], source: str | None, at: float | None) -> None:

@@ -355,18 +355,9 @@ def add_function_response(
     error_key: str = "error",
 ) -> None:
     """Gemini's result of a function: one with an error in its response failed, as its documentation has it."""
-    response = answer.get("response")
-    error = as_dict(response).get(error_key)
-    call_id, name = answer.get("id"), answer.get("name")
-    talk.result(
-        response,
-        call_id=call_id if isinstance(call_id, str) else None,
-        name=name if isinstance(name, str) else None,
-        failed=bool(error),
-        error=text_of(error) if error else None,
-        agent=agent,
-        at=at,
-    )
+    error = as_dict(answer.get("response")).get(error_key)
+    block = answered(answer)._replace(failed=bool(error), error=text_of(error) if error else None)
+    _add_result(talk, block, answer.get("response"), agent, at, None)
 
 
 def _add_model_call(talk: Conversation, message: dict[str, Any], agent: str | None, at: float | None) -> None:

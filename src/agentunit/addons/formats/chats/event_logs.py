@@ -17,7 +17,7 @@ from agentunit.addons.formats.chats.loose_values import (
     as_time,
     count_unknown,
     text_of,
-    token_counts,
+    usage_counts,
     without_nones,
 )
 from agentunit.core.case import DatasetCase
@@ -77,9 +77,6 @@ def check_steps(log: EventLog) -> None:
             raise ValueError(f"{where} the type is listed as silent as well")
 
 
-_OWN_NAMES = {"inputTokens": "prompt_tokens", "outputTokens": "completion_tokens"}
-
-
 class _EventLog(Conversation):
     def __init__(self, context: RowContext, log: EventLog) -> None:
         super().__init__(context.notes)
@@ -113,9 +110,8 @@ class _EventLog(Conversation):
             result = text_of(part.get("result")) if part.get("result") is not None else None
             self.result(result, call_id=as_name(part.get("id")), failed=failed, error=error, agent=agent, at=at)
         elif step.does == "model":
-            usage = {_OWN_NAMES.get(key, key): count for key, count in as_dict(part.get("usage")).items()}
             model = as_name(part.get("model", self.facts.get("model")))
-            counts = token_counts(usage, self.notes)
+            counts = usage_counts(part.get("usage"), self.notes)
             cost = self._rise(as_amount(part.get("cost_so_far")))
             self.model_call(counts, model=model, cost=cost, agent=agent, at=at)
             self.error = text_of(part.get("text")) if part.get("failed") is True else self.error
