@@ -1,24 +1,28 @@
 """Read public trace files beside an independent count: ``AGENTUNIT_DATA=folder python -m benchmarks.traces_public``.
 
-The folder holds ``traces.tar.xz`` and ``otel``; neither is part of this project. For each family: how many files there
-are, how many were recognized (an empty file is not), and for each fact of how many files it was read exactly, of how
-many that state it. ``-v`` names every difference.
+The folder holds ``traces.tar.xz``, ``traces-2.tar.xz`` and ``otel``; none of it is part of this project. A fact of a
+file was read ``exact``, left ``unknown``, or read ``wrong``: as something else than the file states. A file is exact
+when all its facts are, wrong when one of them is, partly read when one of them is unknown, and refused when nothing was
+read of it. ``-v`` names every difference, ``--write`` puts the table into docs/traces.md.
 """
 
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import sys
 import tarfile
 import tempfile
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timezone
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.traces.facts import FACTS, Comparison, compare, read_cases
+from benchmarks.public_counts import frameworks
+from benchmarks.traces.facts import Comparison, compare, read_cases
 
 VARIABLE = "AGENTUNIT_DATA"
 # The files of each family, below the folder, and the module of benchmarks/public_counts that counts them.
@@ -50,82 +54,207 @@ FAMILIES = {
 }
 
 
+# Counts that the file itself contradicts, by file and fact; None: all of it.
+_DISPUTED: dict[str, tuple[str | None, str]] = {
+    "aider/BeehiveInnovations__zen-mcp-server__.aider.chat.history.md": (
+        None, "the counted question is a command to Aider; nothing in it was asked of a model"),
+    "claude-code/wesm__agentsview__claude__valid_session.jsonl": (
+        "tools failures", "no call was counted; the file holds a call of Read without a result"),
+    "copilot/jazzyalex__agent-sessions__copilot__large.jsonl": (
+        "tools", "one call was counted; the file requests one and starts another"),
+    "qwen-code/jazzyalex__agent-sessions__qwen__system_telemetry.jsonl": (
+        "answer", "one text was counted; the message has two"),
+}  # fmt: skip
+FACTS = ("cases", "question", "answer", "tools", "failures", "tokens", "cost", "agents")
+STATES = ("exact", "partly", "wrong", "refused")
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "traces.md"
+_BEGIN, _END = "<!-- Written by `python -m benchmarks.traces_public --write`. -->", "<!-- End of the public files. -->"
+# Names of facts in a comparison that are one fact to a reader of the table.
+_ONE_FACT = {"tool_calls": "tools", "tool_failures": "failures", "tool_success": "failures"}
+
+
 class FileResult(NamedTuple):
-    """One file: whether its format was recognized, and its facts beside those that were counted."""
+    """One file: whether anything was read of it, and its facts beside those that were counted."""
 
     path: Path
-    recognized: bool
+    format: str | None
+    read: bool
     compared: list[Comparison]
 
     @property
-    def right(self) -> dict[str, bool]:
-        """Each fact that the file states, and whether it was read exactly; kinds of tokens are one fact."""
-        facts: dict[str, bool] = {}
+    def facts(self) -> dict[str, str]:
+        """Each fact that the file states: exact, unknown or wrong; the worst of its parts."""
+        worst: dict[str, str] = {}
         for each in self.compared:
             name = each.fact.split(".")[0]
-            facts[name] = facts.get(name, True) and _exact(each)
-        return facts
+            name = _ONE_FACT.get(name, name)
+            worst[name] = max(worst.get(name, "exact"), verdict_of(each), key=("exact", "unknown", "wrong").index)
+        return worst
+
+    @property
+    def state(self) -> str:
+        """What was made of the file as a whole."""
+        if not self.read:
+            # A file that states no fact at all is rightly refused.
+            return "refused" if any(any(each.expected) for each in self.compared[1:]) else "exact"
+        found = set(self.facts.values())
+        return "wrong" if "wrong" in found else "partly" if "unknown" in found else "exact"
 
 
 def main(arguments: list[str]) -> int:
-    """Print one row for each family."""
+    """Print one row for each tool."""
     folder = Path(os.environ.get(VARIABLE) or Path(__file__).resolve().parents[1] / ".." / "shared" / "data")
     if not (folder / "traces.tar.xz").is_file():
         print(f"skipped: no traces.tar.xz in {folder}; {VARIABLE} names the folder of public trace files")
         return 0
     with tempfile.TemporaryDirectory() as unpacked:
-        with tarfile.open(folder / "traces.tar.xz") as archive:
-            archive.extractall(unpacked, filter="data")
-        files = [path for root in (Path(unpacked), folder) for path in _files(root)]
-        print("| family | files | recognized | exact | partly | not | " + " | ".join(FACTS) + " |")
-        print("|---" * (6 + len(FACTS)) + "|")
-        everything: list[FileResult] = []
-        for family, (pattern, module) in FAMILIES.items():
-            counter = importlib.import_module(f"benchmarks.public_counts.{module}")
-            named = [path for path, below in files if fnmatch(below, pattern)]
-            results = [read_file(path, counter.count(path)) for path in named]
-            everything += results
-            print(row_of(family, results))
-            if "-v" in arguments:
-                for line in differences(results):
-                    print(f"  {line}")
-        print(row_of("all", everything))
-        counted = {result.path for result in everything}
-        for path, below in files:
-            if path not in counted:
-                print(f"not counted: {below}")
+        for name in ("traces.tar.xz", "traces-2.tar.xz"):
+            if (folder / name).is_file():
+                with tarfile.open(folder / name) as archive:
+                    archive.extractall(unpacked, filter="data")
+        results = {**read_families(Path(unpacked), folder), **read_counted(Path(unpacked))}
+        table = list(rows_of(results))
+        print("\n".join(table))
+        for name, (facts, why) in _DISPUTED.items():
+            if (Path(unpacked) / "fresh" / name).is_file():
+                print(f"not compared: {facts or 'anything'} of {name}: {why}")
+        if "-v" in arguments:
+            for tool, files in results.items():
+                for line in differences(files):
+                    print(f"{tool}: {line}")
+    if "--write" in arguments:
+        write_table(table, len([each for files in results.values() for each in files]))
     return 0
 
 
-def read_file(path: Path, expected: list[dict[str, Any]]) -> FileResult:
-    """Read a file and compare it with what was counted in it."""
-    found, format = read_cases(path)
-    return FileResult(path, format is not None, list(compare(expected, found)))
+def read_families(unpacked: Path, folder: Path) -> dict[str, list[FileResult]]:
+    """The files of the first archive, which a module of benchmarks/public_counts counts while they are read."""
+    files = [path for root in (unpacked, folder) for path in _files(root)]
+    results: dict[str, list[FileResult]] = {}
+    for family, (pattern, module) in FAMILIES.items():
+        counter = importlib.import_module(f"benchmarks.public_counts.{module}")
+        results[family] = []
+        for path, below in files:
+            if fnmatch(below, pattern):
+                found, format = read_cases(path)
+                results[family].append(FileResult(path, format, bool(found), list(compare(counter.count(path), found))))
+    return results
 
 
-def row_of(family: str, results: list[FileResult]) -> str:
-    """The row of a family."""
-    stated = [list(result.right.values()) for result in results]
-    states = Counter("exact" if all(right) else "partly" if any(right) else "not" for right in stated)
-    cells = [family, len(results), sum(result.recognized for result in results)]
-    cells += [states["exact"], states["partly"], states["not"]]
+def read_counted(unpacked: Path) -> dict[str, list[FileResult]]:
+    """The files of the second archive, whose counts lie beside them, and the dumps of frameworks of one known run."""
+    counts: defaultdict[Path, list[dict[str, Any]]] = defaultdict(list)
+    tools: dict[Path, str] = {}
+    listing = unpacked / "counts.jsonl"
+    for line in listing.read_text("utf-8").splitlines() if listing.is_file() else ():
+        row = json.loads(line)
+        if row.get("counted", True):
+            path = unpacked / "fresh" / row["path"]
+            facts, _ = _DISPUTED.get(row["path"], ("", ""))
+            kept = row if facts is not None else {}
+            counts[path].append({fact: value for fact, value in kept.items() if fact not in (facts or "").split()})
+            tools[path] = f"{row['tool']} (2)"
+    for path in sorted((unpacked / "native").glob("*.json")):
+        tools[path] = "dumps of frameworks"
+        counts[path].append(frameworks.count(path))
+    results: defaultdict[str, list[FileResult]] = defaultdict(list)
+    for path in counts:
+        found, format = read_cases(path)
+        compared = list(compare_counts(counts[path], found))
+        results[tools[path]].append(FileResult(path, format, bool(found), compared))
+    return dict(sorted(results.items()))
+
+
+def compare_counts(expected: list[dict[str, Any]], found: list[dict[str, Any]]) -> Iterator[Comparison]:
+    """Each fact that a row of counts.jsonl states beside what was read; None there is a fact that was not counted."""
+    yield Comparison("cases", [len(expected)], [len(found)])
+    readings = [_as_counted(case) for case in found]
+    for fact in ("question", "answer", "tools", "failures", "tokens_in", "tokens_out", "cost", "agents"):
+        stating = [place for place, row in enumerate(expected) if row.get(fact) is not None]
+        if stating:
+            read = [readings[place][fact] if place < len(readings) else None for place in stating]
+            name = fact.replace("_in", ".in").replace("_out", ".out")
+            yield Comparison(name, [expected[place][fact] for place in stating], read)
+
+
+def _as_counted(case: dict[str, Any]) -> dict[str, Any]:
+    """A case under the names of counts.jsonl. Failures are unknown where no call states how it ended."""
+    statuses = case["tool_failures"]
+    stated = [status for status in statuses if status is not None]
+    tokens = case["tokens"] or {}
+    return {
+        **case,
+        "tools": case["tool_calls"],
+        "failures": stated.count("error") if stated or not statuses else None,
+        "tokens_in": tokens.get("input"),
+        "tokens_out": tokens.get("output"),
+        "agents": case["agents"] or None,
+    }
+
+
+def verdict_of(each: Comparison) -> str:
+    """Exact, unknown (nothing was read where the file states something) or wrong.
+
+    >>> verdict_of(Comparison("answer", ["Oslo"], [None])), verdict_of(Comparison("answer", ["Oslo"], ["Rome"]))
+    ('unknown', 'wrong')
+    """
+    if each.exact or _in_any_order(each.expected) == _in_any_order(each.found):
+        return "exact"
+    known = [(right, read) for right, read in zip(each.expected, each.found, strict=False) if read is not None]
+    return "wrong" if any(_differ(right, read) for right, read in known) else "unknown"
+
+
+def _differ(right: Any, read: Any) -> bool:
+    """Whether what was read contradicts what was counted; a part of a list that is unknown does not."""
+    if isinstance(right, list) and isinstance(read, list):
+        if len(right) != len(read):
+            return True
+        left = Counter(map(str, right)) - Counter(str(each) for each in read if each is not None)
+        return left.total() > sum(each is None for each in read)
+    return not Comparison("", [right], [read]).exact
+
+
+def rows_of(results: dict[str, list[FileResult]]) -> Iterator[str]:
+    """The table: how many files of each tool were read how, and each fact as exact/stated, with those read wrong."""
+    yield f"| tool | files | {' | '.join((*STATES, *FACTS))} |"
+    yield "|---" * (2 + len(STATES) + len(FACTS)) + "|"
+    for tool, files in results.items():
+        if files:
+            yield _row_of(tool, files)
+    yield _row_of("all", [each for files in results.values() for each in files])
+
+
+def _row_of(tool: str, files: list[FileResult]) -> str:
+    states = Counter(each.state for each in files)
+    cells: list[Any] = [tool, len(files), *(states[state] for state in STATES)]
     for fact in FACTS:
-        stating = [result.right[fact] for result in results if fact in result.right]
-        cells.append(f"{sum(stating)}/{len(stating)}" if stating else "")
+        stated = Counter(each.facts[fact] for each in files if fact in each.facts and each.read)
+        wrong = f", {stated['wrong']} wrong" if stated["wrong"] else ""
+        cells.append(f"{stated['exact']}/{stated.total()}{wrong}" if stated else "")
     return f"| {' | '.join(str(cell) for cell in cells)} |"
 
 
-def differences(results: list[FileResult]) -> Iterator[str]:
-    """One line for each fact that was read otherwise."""
-    for result in results:
-        for each in result.compared:
-            if not _exact(each):
-                yield f"{result.path.name} {each.fact}: counted {each.expected!r:.160}, read {each.found!r:.160}"
+def differences(files: Iterable[FileResult]) -> Iterator[str]:
+    """One line for each fact that was not read exactly."""
+    for file in files:
+        if file.state == "refused":
+            yield f"{file.path.name} refused ({file.format})"
+            continue
+        for each in file.compared if file.state != "exact" else ():
+            verdict = verdict_of(each)
+            if verdict != "exact":
+                shown = f"counted {each.expected!r:.160}, read {each.found!r:.160}"
+                yield f"{file.path.name} ({file.format}) {each.fact} {verdict}: {shown}"
 
 
-def _exact(each: Comparison) -> bool:
-    """Whether both say the same, in any order: neither cases of a file nor calls side by side have a certain one."""
-    return each.exact or _in_any_order(each.expected) == _in_any_order(each.found)
+def write_table(table: list[str], count: int) -> None:
+    """Replace the table of the docs page, with the day it was measured."""
+    text = PAGE.read_text("utf-8")
+    before, _, rest = text.partition(_BEGIN)
+    _, _, after = rest.partition(_END)
+    day = datetime.now(timezone.utc).date()
+    said = f"Measured on {day} over {count} files; of each fact: exact in how many of the files that state it."
+    PAGE.write_text("\n\n".join((before.rstrip("\n"), _BEGIN, said, "\n".join(table), _END)) + after, "utf-8")
 
 
 def _in_any_order(values: list[Any]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from pathlib import Path
 from typing import Any
@@ -75,6 +76,9 @@ def attributes_of(observation: dict[str, Any]) -> dict[str, Any]:
 
 def plain_text(value: Any) -> str | None:
     value = decoded(value)
+    if isinstance(value, str) and value.startswith("{'role': "):
+        # BeeAI's message as Python prints it: its words are what was said.
+        value = ast.literal_eval(value).get("text")
     return value if isinstance(value, str) else None
 
 

@@ -125,7 +125,11 @@ def _value(case: Mapping[str, Any], fact: str) -> Any:
     if fact == "tool_failures":
         return [status for _, status in case["tool_calls"]]
     if fact == "tool_success":
-        return [status for _, status in case["tool_calls"]].count("success") / len(case["tool_calls"])
+        statuses = [status for _, status in case["tool_calls"]]
+        if case["tool_calls"][-1] == ["finish", None] and case.get("answer"):
+            statuses[-1] = "success"  # it hands in the answer
+        # Where no call states a status, nothing is known.
+        return statuses.count("success") / len(statuses) if any(statuses) else None
     return case[fact]
 
 

@@ -23,6 +23,8 @@ _PARTS: dict[str, str] = {
     "configure_judge": "judge.settings:configure_judge",
     "discard_job": "scale.parallel.folder:discard_job",
     "encode_atif": "formats.coding.atif_writer:encode_atif",
+    "encode_openai": "formats.writing.openai_writer:encode_openai",
+    "encode_otlp": "formats.writing.otlp_writer:encode_otlp",
     "erase_followed_before": "watch.followed_table:erase_older",
     "erase_followed_cases": "watch.followed_table:erase_cases",
     "estimated_sending": "judge.sending:estimated_sending",

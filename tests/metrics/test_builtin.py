@@ -190,7 +190,8 @@ TOOL_TABLE = [
     (calls("success", "error"), None, 0.5, "tool_calls"),
     (calls(*["success"] * 9, "error"), None, 0.9, "tool_calls"),
     (calls("success", ...), None, 0.5, "tool_calls"),  # without a status: in the total, not a success
-    (calls(...), None, 0.0, "tool_calls"),
+    (calls(...), None, None, None),  # nothing is known about any call: not a failure
+    (calls(..., None), Outcome(success=True), None, None),
     (calls("Success", "ok", True, None), None, 0.0, "tool_calls"),  # status == "success", nothing near it
     (calls("error"), Outcome(success=True), 0.0, "tool_calls"),  # the calls speak before the outcome
     (calls(), Outcome(success=True), 1.0, "outcome.success"),
@@ -208,6 +209,43 @@ def test_tool_success(trace: TraceLog, outcome: Any, value: float | None, basis:
     assert result.detail["basis"] == basis
     assert result.detail["tool_calls"] == [event.payload for event in trace.events]
     assert ("reason" in result.detail) is (value is None)
+
+
+@pytest.mark.parametrize(
+    ("trace", "partial", "without_status", "why"),
+    [
+        (calls("success", "error"), False, [], "1 of 2 tool calls failed: t (error)"),
+        (calls("success", ...), True, ["t"], "1 of 2 tool calls without a status: t"),
+        (calls(..., "success", "error"), True, ["t"], "1 of 3 tool calls failed: t (error); 1 without a status"),
+    ],
+)
+def test_calls_without_a_status_are_listed(trace: TraceLog, partial: bool, without_status: list[str], why: str) -> None:
+    detail = ToolSuccessMetric().evaluate(DatasetCase("q1"), trace, None).detail
+    assert (detail["partial"], detail["without_status"], detail["why"]) == (partial, without_status, why)
+
+
+@pytest.mark.parametrize("name", ["finish", "submit", "attempt_completion", "final_answer"])
+@pytest.mark.parametrize(
+    ("before", "outcome", "status", "value"),
+    [
+        (calls("success"), "Done.", ..., 1.0),  # the answer was handed in
+        (calls(), "Done.", ..., 1.0),
+        (calls("success"), None, ..., 0.5),  # the run has no answer: nobody took it
+        (calls("success"), "Done.", "error", 0.5),  # what is stated holds
+        (calls(...), "Done.", ..., None),  # the answer says nothing about the other calls
+        (calls("error", ...), "Done.", ..., 1 / 3),
+    ],
+)
+def test_a_last_call_that_delivers_the_answer_is_the_answer(
+    name: str, before: TraceLog, outcome: Any, status: Any, value: float | None
+) -> None:
+    payload = {"name": name} if status is ... else {"name": name, "status": status}
+    trace = TraceLog(events=[*before.events, TraceEvent("tool_call", payload)])
+    assert ToolSuccessMetric().evaluate(DatasetCase("q1"), trace, outcome).value == value
+    # In the middle of a run it is a call like any other.
+    trace.events.append(TraceEvent("tool_call", {"name": "search", "status": "success"}))
+    in_the_middle = ToolSuccessMetric().evaluate(DatasetCase("q1"), trace, outcome)
+    assert in_the_middle.detail["without_status"].count(name) == (status is ...)
 
 
 def test_other_events_are_not_tool_calls() -> None:

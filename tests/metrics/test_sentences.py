@@ -169,7 +169,13 @@ SENTENCES: list[tuple[str, dict[str, Any], dict[str, Any], float, str]] = [
         0.5,
         "1 of 2 tool calls failed: book (no such day)",
     ),
-    ("tool_success", record(events=[call("book")]), {}, 0.0, "1 of 1 tool call without a status: book"),
+    (
+        "tool_success",
+        record(events=[call("book"), call(status="success")]),
+        {},
+        0.5,
+        "1 of 2 tool calls without a status: book",
+    ),
     ("tool_success", record(success=False), {}, 0.0, "no tool calls, and the agent says that it failed"),
     ("task_success", record(success=True), {}, 1.0, "the agent says that it succeeded"),
     (

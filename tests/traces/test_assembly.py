@@ -461,3 +461,37 @@ def test_the_order_of_the_spans_in_a_file_does_not_matter() -> None:
     ordered = encode_record(record_of(*spans))
     random.Random(7).shuffle(spans)
     assert encode_record(record_of(*spans)) == ordered
+
+
+def test_a_handoff_whose_span_failed_is_a_failed_call():
+    call = {"llm__output_messages__0__message__tool_calls__0__tool_call__function__name": "transfer_to_billing"}
+    call["llm__output_messages__0__message__tool_calls__0__tool_call__id"] = "c1"
+    told = {
+        "llm__input_messages__0__message__role": "tool",
+        "llm__input_messages__0__message__tool_call_id": "c1",
+        "llm__input_messages__0__message__content": '{"assistant": "billing"}',
+    }
+    scope = "openinference.instrumentation.openai_agents"
+    spans = [
+        oi("AGENT", "a", None, 0, end=4, agent__name="triage"),
+        oi("LLM", "b", "a", 1, **call),
+        oi(
+            "TOOL",
+            "c",
+            "a",
+            2,
+            input__value="triage",
+            output__value="billing",
+            name="handoff to billing",
+            status="error",
+        ),
+        oi("AGENT", "d", None, 4, end=8, agent__name="billing"),
+        oi("LLM", "e", "d", 5, **told),
+    ]
+    for span in spans:
+        span.scope = scope
+    record = record_of(*spans)
+    (called,) = [event.payload for event in record.trace.events if event.type == "tool_call"]
+    assert (called["name"], called["status"]) == ("transfer_to_billing", "error")
+    (handoff,) = record.trace.handoffs
+    assert (handoff.from_agent, handoff.to_agent, handoff.success) == ("triage", "billing", False)

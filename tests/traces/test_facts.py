@@ -389,3 +389,34 @@ def test_an_inner_model_call_gets_the_cached_tokens_that_only_its_wrapper_states
 def test_a_new_word_of_a_known_tool_is_counted(name):
     facts = facts_of(Span(TRACE, "a", attributes={"openinference.span.kind": "TOOL", f"{name}.brand_new": "x"}))
     assert facts.not_understood == [f"{name}.brand_new"]
+
+
+def test_zeros_are_not_counts():
+    attributes = {"gen_ai.operation.name": "chat", "gen_ai.usage.input_tokens": 0, "gen_ai.usage.output_tokens": 0}
+    assert facts_of(Span(TRACE, "a", attributes=attributes)).usage is None
+    assert facts_of(Span(TRACE, "a", attributes={**attributes, "gen_ai.usage.input_tokens": 5})).usage == {
+        "prompt_tokens": 5,
+        "completion_tokens": 0,
+    }
+
+
+def test_costs_of_input_and_output_add_up():
+    parts = {"gen_ai.usage.input_cost": 0.25, "gen_ai.usage.output_cost": 0.5}
+    attributes = {"gen_ai.operation.name": "chat", **parts}
+    assert facts_of(Span(TRACE, "a", attributes=attributes)).cost == 0.75
+    assert facts_of(Span(TRACE, "a", attributes={**attributes, "gen_ai.usage.cost": 0.5})).cost == 0.5
+
+
+def test_a_task_of_crewai_names_its_agent_in_what_it_was_given_and_returned():
+    kind = {"openinference.span.kind": "AGENT"}
+    for told in ({"input.value": '{"agent": {"role": "billing"}}'}, {"output.value": '{"agent": "billing"}'}):
+        assert facts_of(Span(TRACE, "a", name="Task._execute_core", attributes={**kind, **told})).agent == "billing"
+    assert facts_of(Span(TRACE, "a", name="Task._execute_core", attributes=kind)).agent is None
+
+
+def test_a_message_that_is_printed_by_python_is_its_text():
+    from agentunit.traces.vocabularies.values import answer_in
+
+    assert answer_in("{'role': 'assistant', 'text': \"It's sent.\"}") == "It's sent."
+    assert answer_in("{'role': 'assistant") == "{'role': 'assistant"
+    assert answer_in({"run_id": "1ZevOdCPUH"}) is None

@@ -1,4 +1,4 @@
-"""``agentunit convert``: traces of any format in, AgentUnit's own records or ATIF trajectories out."""
+"""``agentunit convert``: traces of any format in, AgentUnit's own records out, or what other programs read."""
 
 from __future__ import annotations
 
@@ -29,10 +29,11 @@ from agentunit.traces.grouping import GroupBy
 @click.option(
     "--to",
     "target",
-    type=click.Choice(["records", "atif"]),
+    type=click.Choice(["records", "atif", "otlp", "openai"]),
     default="records",
     show_default=True,
-    help="What to write, one JSON object per line: AgentUnit's records, or ATIF trajectories (as of Harbor).",
+    help="What to write, one JSON object per line: AgentUnit's records, ATIF trajectories (as of Harbor), spans in "
+    "OTLP's JSON, or messages for OpenAI's fine-tuning.",
 )
 @jobs_option
 @store_option
@@ -48,7 +49,8 @@ def convert(
 ) -> None:
     """Turn traces into AgentUnit's own records, to keep, share or edit: what 'score' would read of them.
 
-    '--to atif' writes each case as a trajectory that other tools read; read back, it is the same record.
+    '--to atif' writes each case as a trajectory that other tools read; read back, it is the same record. '--to otlp'
+    writes spans that any backend of OpenTelemetry shows, '--to openai' the conversation alone.
 
     The name of a run instead of files writes what it recorded.
 
@@ -56,10 +58,11 @@ def convert(
     agentunit convert spans.json.gz --out records.jsonl
     agentunit convert exports/ --group-by session --expected answers.csv --out records.jsonl.gz
     agentunit convert session.jsonl --to atif --out trajectory.json
+    agentunit convert session.jsonl --to otlp --out spans.jsonl
     """
     refuse_overwriting_inputs(files, out)
     source = files_or_run(files, format_name, group_by, store_path, expected)
-    encode: Callable[[Record], bytes] = doors.part("encode_atif") if target == "atif" else encode_record
+    encode: Callable[[Record], bytes] = encode_record if target == "records" else doors.part(f"encode_{target}")
     shared = None if jobs is None else can_share(source, files, group_by)
     if jobs is None or shared is None:
         done = rewrite_records(source, out, lambda records: map(encode, records))

@@ -326,4 +326,5 @@ ROWS = TraceFormat(
     "rows with a question and a recorded answer: RAGAS, DeepEval, spreadsheets (JSON Lines, JSON, CSV, Parquet)",
     _matches,
     _read,
+    by_shape=True,
 )

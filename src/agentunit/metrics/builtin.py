@@ -513,9 +513,11 @@ def _why_repeated(item: Item) -> str:
 class ToolSuccessMetric(ItemMetric):
     """The share of tool calls that ended with status ``success``.
 
-    A call without a status counts in the total; MCP's ``is_error`` and the ``exit_code`` of a command replace a
-    missing status. A run without tool calls is scored by ``outcome.success`` (``detail["basis"]``). An agent that
-    failed before any tool call has no score.
+    A call with any other status counts in the total. So does one without a status beside calls that have one: it is
+    listed in ``without_status``, and ``partial`` is true. Where no call states a status there is no score. MCP's
+    ``is_error`` and the ``exit_code`` of a command replace a missing status. A last call that only hands in the answer
+    (``finish``, ``submit``, ``attempt_completion``, ``final_answer``) succeeded where the run has one. A run without
+    tool calls is scored by ``outcome.success`` (``detail["basis"]``). An agent that failed before any call has no score.
 
     >>> events = [{"type": "tool_call", "payload": {"name": "search", "status": s}} for s in ("success", "error")]
     >>> ToolSuccessMetric().evaluate({"id": "q1"}, {"events": events}, "done").value
@@ -529,9 +531,9 @@ class ToolSuccessMetric(ItemMetric):
         direction="higher",
         range=_SCORE_RANGE,
         inputs=("trace tool_call or outcome.success",),
-        detail_keys=("tool_calls", "basis"),
+        detail_keys=("tool_calls", "basis", "partial", "without_status"),
         backend="trace",
-        version="2",
+        version="3",
         trust={"trace": "exact", "outcome": "recorded"},
     )
     name = info.name
@@ -540,35 +542,61 @@ class ToolSuccessMetric(ItemMetric):
         """Count the calls that say they succeeded."""
         calls = item.tool_calls
         if calls:
-            succeeded = [call.get("status") for call in calls].count("success")
-            detail: dict[str, Any] = {
-                "tool_calls": [dict(call) for call in calls],
-                "basis": "tool_calls",
-                "backend": "trace",
-                "why": _why_calls(calls, succeeded),
-            }
-            return MetricResult(self.name, succeeded / len(calls), detail)
+            return self._of_calls(item, calls)
         success = item.outcome.success
         if success is False and item.outcome.error is not None:
             return self.unscored("the agent failed before any tool call", tool_calls=[])
         if isinstance(success, bool):
             why = f"no tool calls, and the agent says that it {'succeeded' if success else 'failed'}"
-            detail = {"tool_calls": [], "basis": "outcome.success", "backend": "outcome", "why": why}
+            detail = _calls_detail([], "outcome.success", "outcome", why)
             return MetricResult(self.name, 1.0 if success else 0.0, detail)
         return self.unscored("no tool_call events, and outcome.success is unknown", tool_calls=[])
 
+    def _of_calls(self, item: Item, calls: Sequence[Mapping[str, Any]]) -> MetricResult:
+        statuses = [call.get("status") for call in calls]
+        gives_answer = statuses[-1] is None and calls[-1].get("name") in _ANSWERING_TOOLS and item.answer is not None
+        if gives_answer:
+            statuses[-1] = "success"
+        # That the answer was delivered says nothing about the other calls.
+        stated = statuses[:-1] if gives_answer and len(calls) > 1 else statuses
+        if not any(status is not None for status in stated):
+            reason = f"no status is stated for {counted(len(stated), 'tool call')}: whether they succeeded is unknown"
+            without = [call.get("name") for call in calls]
+            return self.unscored(reason, tool_calls=[dict(call) for call in calls], without_status=without)
+        n_succeeded = statuses.count("success")
+        detail = _calls_detail(calls, "tool_calls", "trace", _why_calls(calls, statuses, n_succeeded))
+        if None in statuses:
+            detail["partial"] = True
+            without = [call.get("name") for call, status in zip(calls, statuses, strict=True) if status is None]
+            detail["without_status"] = without
+        return MetricResult(self.name, n_succeeded / len(calls), detail)
 
-def _why_calls(calls: Sequence[Mapping[str, Any]], n_succeeded: int) -> str:
+
+# Tools of agents by which a run hands in its answer, and then ends: nothing comes back from them.
+_ANSWERING_TOOLS = ("finish", "submit", "attempt_completion", "final_answer")
+
+
+def _calls_detail(calls: Sequence[Mapping[str, Any]], basis: str, backend: str, why: str) -> dict[str, Any]:
+    detail: dict[str, Any] = {"tool_calls": [dict(call) for call in calls], "basis": basis, "backend": backend}
+    return {**detail, "partial": False, "without_status": [], "why": why}
+
+
+def _why_calls(calls: Sequence[Mapping[str, Any]], statuses: Sequence[Any], n_succeeded: int) -> str:
     n_calls = len(calls)
     if n_succeeded == n_calls:
         return f"all {n_calls} tool calls succeeded" if n_calls > 1 else "the tool call succeeded"
-    failed = next(call for call in calls if call.get("status") != "success")
+    n_unknown = statuses.count(None)
+    n_failed = n_calls - n_succeeded - n_unknown
+    # A failure says more than a status that is missing.
+    kept = ("success", None) if n_failed else ("success",)
+    failed = next(call for call, status in zip(calls, statuses, strict=True) if status not in kept)
     name = failed.get("name")
     who = name if name and name.__class__ is str else "a call without a name"
     said = failed.get("error") or failed.get("status")
-    how = "without a status" if said is None else "failed"
-    why = f"{n_calls - n_succeeded} of {counted(n_calls, 'tool call')} {how}: {who}"
-    return sentence(f"{why} ({said})" if said.__class__ is str else why)
+    how = "failed" if n_failed else "without a status"
+    why = f"{n_failed or n_unknown} of {counted(n_calls, 'tool call')} {how}: {who}"
+    why = f"{why} ({said})" if said.__class__ is str else why
+    return sentence(f"{why}; {n_unknown} without a status" if n_failed and n_unknown else why)
 
 
 @dataclass(frozen=True)

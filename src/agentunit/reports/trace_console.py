@@ -10,6 +10,7 @@ from agentunit.reports.figures import counted
 from agentunit.reports.printable import printable_line
 from agentunit.reports.reported_run import Mask, printing_mask
 from agentunit.reports.terminal import Terminal
+from agentunit.traces.formats import format_named, format_table
 from agentunit.traces.native import NATIVE_FORMAT
 from agentunit.traces.reading import TraceSource
 
@@ -25,7 +26,7 @@ def reading_lines(source: TraceSource, mask: Mask | None = None) -> list[str]:
     notes, lines = source.notes, []
     mask = mask or printing_mask()
     if set(notes.formats) - {NATIVE_FORMAT}:
-        formats = ", ".join(f"{name} ({n:,})" if n > 1 else name for name, n in notes.formats.most_common())
+        formats = ", ".join(_read_as(name, n) for name, n in notes.formats.most_common())
         spans = f": {counted(notes.n_spans, 'span')} in {counted(notes.n_traces, 'trace')}" if notes.n_spans else ""
         lines.append(f"read as {formats}{spans}")
     if notes.unplaced:
@@ -41,6 +42,13 @@ def reading_lines(source: TraceSource, mask: Mask | None = None) -> list[str]:
     if source.expected is not None:
         lines.append(_joined(source, mask))
     return lines
+
+
+def _read_as(name: str, n_files: int) -> str:
+    """A format, of how many files, and whether nothing but the shape of what was in them told it."""
+    known = format_named(name) if name in format_table().entries else None
+    shape = " by its shape" if known is not None and known.by_shape else ""
+    return f"{name}{shape} ({n_files:,})" if n_files > 1 else f"{name}{shape}"
 
 
 def _not_understood(fields: Counter[str], mask: Mask) -> str:

@@ -42,9 +42,14 @@ class Opening(NamedTuple):
 
 
 class TraceFormat(NamedTuple):
-    """A format by its name for ``--from``. ``read`` yields spans, or whole records, and what it could not read."""
+    """A format by its name for ``--from``. ``read`` yields spans, or whole records, and what it could not read.
+
+    Most formats are told by what only their tool writes. A file that is known ``by_shape`` alone, such as messages with
+    roles, may come from a tool that nobody here knows; reports say so.
+    """
 
     name: str
     summary: str
     matches: Callable[[Opening], bool]
     read: Callable[[Source, ReadingNotes], Iterator[Span | PackedSpan | Record | InputError]]
+    by_shape: bool = False

@@ -160,12 +160,12 @@ class TraceFiles:
         self, path: str, named: bool, groups: SpanGroups, lines: LineRange | None = None, bad_before: int = 0
     ) -> Iterator[Record | InputError]:
         name = "standard input" if path == STDIN else shown_source(path)
-        if not named and os.path.exists(path) and not os.path.isfile(path):
+        if not named and os.path.exists(path) and not os.path.isfile(path) and not _is_run(path):
             # Opening a pipe without a writer would wait for ever.
             self._pass_over("pipes, devices and links to folders", name)
             return
         try:
-            self._raw = sys.stdin.buffer if path == STDIN else open_binary(path)
+            self._raw = sys.stdin.buffer if path == STDIN else _run(path) if _is_run(path) else open_binary(path)
         except OSError as error:
             yield InputError(name, None, spoken_os_error(error))
             return
@@ -371,12 +371,35 @@ def _remotefiles_in(url: str) -> Iterator[InputFile]:
         yield InputFile(url, True, 0)
 
 
+# What is read in a folder although it is hidden there.
+_HIDDEN_TRACES = (".aider.chat.history.md",)
+
+
+# What lies in a folder that is one run, as OpenHands keeps its conversations: its state, and a file for each event.
+_RUN_STATE, _RUN_EVENTS = "base_state.json", "events"
+
+
+def _is_run(path: str) -> bool:
+    return os.path.isfile(os.path.join(path, _RUN_STATE)) and os.path.isdir(os.path.join(path, _RUN_EVENTS))
+
+
+def _run(path: str) -> BinaryIO:
+    """The files of a run as the lines of one file."""
+    events = Path(path, _RUN_EVENTS)
+    parts = [Path(path, _RUN_STATE), *sorted(each for each in events.glob("*.json") if each.is_file())]
+    return io.BytesIO(b"\n".join(part.read_bytes() for part in parts))
+
+
 def _walk(path: str) -> Iterator[str]:
     for folder, folders, names in os.walk(path):
+        if _is_run(folder):
+            folders[:] = []
+            yield folder
+            continue
         folders[:] = sorted(each for each in folders if not each.startswith("."))
         linked = [each for each in folders if os.path.islink(os.path.join(folder, each))]
         for name in sorted([*names, *linked]):
-            if not name.startswith("."):
+            if not name.startswith(".") or name in _HIDDEN_TRACES:
                 yield os.path.join(folder, name)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from agentunit.core.trace import AgentInteraction, AgentRole, HandoffEvent
+from agentunit.traces.assembly._tool_calls import plain_name
 from agentunit.traces.assembly._tree import Node, nearest_above, top_down
 from agentunit.traces.spans import Span
 from agentunit.traces.vocabularies.values import (
@@ -113,7 +114,7 @@ def _scopes(nodes: Sequence[Node], agents: set[str]) -> list[Node]:
 def _signals(nodes: Sequence[Node], agents: set[str]) -> list[_Signal]:
     signals: list[_Signal] = []
     # Of several agents whose names differ only in case and marks, the first by name.
-    spelled = {_plain(agent): agent for agent in sorted(agents, reverse=True)}
+    spelled = {plain_name(agent): agent for agent in sorted(agents, reverse=True)}
     for node in nodes:
         facts = node.facts
         if facts.kind != "handoff" and not (facts.kind == "tool" and facts.to_agent):
@@ -129,14 +130,10 @@ def _signals(nodes: Sequence[Node], agents: set[str]) -> list[_Signal]:
 
 
 def _known(name: str | None, agents: set[str], spelled: dict[str, str]) -> str | None:
-    """An agent's name as the trace spells it elsewhere: transfer tools write it in lower case with underscores."""
+    """An agent's name as the trace spells it elsewhere."""
     if name is None or name in agents:
         return name
-    return spelled.get(_plain(name), name)
-
-
-def _plain(name: str) -> str:
-    return "".join(each for each in name.lower() if each.isalnum())
+    return spelled.get(plain_name(name), name)
 
 
 def _take(signals: list[_Signal], source: str | None, target: str, scope: Node) -> _Signal | None:
@@ -158,7 +155,7 @@ def _handoff(source: str, target: str, scope: Node, signal: _Signal | None, *, d
     return HandoffEvent(
         source,
         target,
-        success=not (delegated and scope.span.status == "error"),
+        success=not ((delegated and scope.span.status == "error") or (signal and signal.node.span.status == "error")),
         timestamp=began,
         reason=signal.reason if signal else None,
         metadata=metadata,

@@ -153,6 +153,12 @@ class ToolCalls:
         self._results = _results(calls)
         self._agents = {node.agent for node in nodes}
         self._repeated = set(self._repeats.values())
+        # What the model called to hand over has no span as a tool; the span of the handoff says that it failed.
+        self._failed_handoffs = [
+            (plain_name(node.facts.to_agent), failure_of(node))
+            for node in nodes
+            if node.facts.kind == "handoff" and node.facts.to_agent and failure_of(node)
+        ]
         self._span_ids = {told.call_id for node, told in self._told.items() if node not in self._repeated} - {None}
 
     def events(self) -> list[TraceEvent]:
@@ -167,7 +173,12 @@ class ToolCalls:
             result = self._results.get(request.id or "")
             if result is None and spans_tell:
                 continue
-            events.append(_requested_event(asker, request, result))
+            event = _requested_event(asker, request, result)
+            called = plain_name(request.name)
+            failure = next((why for agent, why in self._failed_handoffs if called.endswith(agent)), None)
+            if failure is not None:
+                event.payload.update(status="error", error=failure)
+            events.append(event)
         return events
 
     def _request_of(self, node: Node, taken: set[int]) -> ToolRequest | None:
@@ -223,7 +234,7 @@ class ToolCalls:
         payload = {
             "name": stated.tool or node.span.name,
             "arguments": arguments,
-            "status": "success" if error is None else "error",
+            "status": "error" if error is not None else None if _is_unknown(node) else "success",
             "result": value,
             "error": error,
             "id": call_id,
@@ -239,6 +250,11 @@ class ToolCalls:
         return TraceEvent("tool_call", known(payload), node.span.start_s)
 
 
+def _is_unknown(node: Node) -> bool:
+    """Whether a span says that nobody knows how its call ended, as ``convert --to otlp`` writes it."""
+    return node.span.attributes.get("gen_ai.tool.status") == "unknown"
+
+
 def _agree(requested: Any, received: Any) -> bool:
     """Whether the arguments of a request and of a call can be the same; a call may tell less than was asked."""
     if received is None or requested is None or requested == received:
@@ -250,6 +266,11 @@ def _agree(requested: Any, received: Any) -> bool:
             )
         return len(requested) == 1 and str(next(iter(requested.values()))) == str(received)
     return False
+
+
+def plain_name(name: str) -> str:
+    """A name without case and marks: transfer tools write that of an agent in lower case with underscores."""
+    return "".join(each for each in name.lower() if each.isalnum())
 
 
 def _requested_name(name: str) -> str:

@@ -237,6 +237,12 @@ def _stated_cost(nodes: Sequence[Node], calls: Sequence[Node]) -> float | None:
     ]
     if beside and all(node.facts.cost is not None for node in calls):
         return sum(beside) + sum(node.facts.cost for node in calls if node.facts.cost is not None)
+    if all(node.facts.cost is None for node in calls):
+        # As with tokens: a total on the outermost agent, where no call has a cost of its own.
+        around = nearest_above(nodes, lambda node: node.facts.cost is not None)
+        carried = [node.facts.cost for node in nodes if node.facts.kind == "agent" and around[node] is None]
+        known = [cost for cost in carried if cost is not None]
+        return sum(known) if known else None
     return None
 
 

@@ -54,6 +54,8 @@ _METHODS = (
     ".kickoff",
     "._execute_core",
 )
+# CrewAI's span of a task whose agent the instrumentation did not see: the name of a class.
+_UNNAMED_TASK = "Task._execute_core"
 _BRACKETED = re.compile(r"(?:agent_run|invoke_agent|agent run) ?\[(?P<name>[^\]]+)\]\Z")
 _OPERATIONS = ("invoke_agent ", "execute_tool ", "agent run ", "running tool: ", "tool: ")
 _STEPS = (".agent", ".tool", ".task", ".workflow")
@@ -85,6 +87,10 @@ def facts_of(span: Span) -> Facts:
                 setattr(facts, name, claims.of(name))
         if "input_tokens" in by_fact or "output_tokens" in by_fact or "total_tokens" in by_fact:
             facts.usage = usage_of(*(claims.of(name) for name in TOKENS))
+        if facts.cost is None and "cost_part" in by_fact:
+            parts = [row.read(value) for row, value in by_fact["cost_part"]]
+            known = [part for part in parts if part is not None]
+            facts.cost = sum(known) if known else None
         if "currency" in by_fact and claims.of("currency") != "USD":
             facts.cost = None
         if facts.input is None and "keywords" in by_fact:
@@ -276,7 +282,7 @@ def agent_in_name(name: str) -> str | None:
     found = bracketed["name"] if bracketed else _after_operation(name)
     for method in _METHODS:
         found = found.removesuffix(method) if found else None
-    if not found or _UUID.search(found) or found.lower() in _NO_NAMES:
+    if not found or _UUID.search(found) or found.lower() in _NO_NAMES or name == _UNNAMED_TASK:
         return None
     return None if found == name and _STEP.match(name) else found
 

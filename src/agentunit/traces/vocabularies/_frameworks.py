@@ -45,7 +45,7 @@ def read_framework(span: Span, claims: Claims, facts: Facts) -> None:
         _read_llama_index(span, facts)
     elif scope.startswith("autogen"):
         _read_autogen(span, facts)
-    elif "crewai" in scope:
+    elif "crewai" in scope or span.name.endswith("._execute_core"):
         _read_crewai(attributes, facts)
     elif "openai_agents" in scope:
         _read_openai_agents(span, facts)
@@ -92,6 +92,12 @@ def _read_crewai(attributes: Mapping[str, Any], facts: Facts) -> None:
     role = as_text(attributes.get("crewai.agent.role")) or as_text(attributes.get("tool.agent_role"))
     if role is not None:
         facts.agent = role
+    if facts.kind == "agent" and facts.agent is None:
+        # A task says who did it in what it returns, and who was to do it in what it was given.
+        given, made = from_json(facts.input), from_json(facts.output)
+        asked = given.get("agent") if isinstance(given, dict) else None
+        did = made.get("agent") if isinstance(made, dict) else None
+        facts.agent = as_text(did) or (as_text(asked.get("role")) if isinstance(asked, dict) else as_text(asked))
     if attributes.get("crewai.event_name") == "tool_failure_detected":
         facts.kind = "chain"  # the same failure has a span of its own already
     if facts.kind == "chain" and facts.usage is None:

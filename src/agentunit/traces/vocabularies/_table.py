@@ -111,6 +111,7 @@ VOCABULARIES: dict[str, dict[str, str]] = {
         "reasoning_tokens": "gen_ai.usage.reasoning.output_tokens gen_ai.usage.reasoning_tokens "
         "llm.usage.reasoning_tokens gen_ai.usage.details.reasoning_tokens gen_ai.usage.details.thoughts_tokens",
         "cost": "gen_ai.usage.cost operation.cost gen_ai.usage.total_cost",
+        "cost_part": "gen_ai.usage.input_cost gen_ai.usage.output_cost",
         "system": "gen_ai.system_instructions",
         "input_messages": "gen_ai.input.messages input_messages gen_ai.prompt.# request_data:asked_messages",
         "output_messages": "gen_ai.output.messages output_messages gen_ai.completion.# response_data:answered_messages",

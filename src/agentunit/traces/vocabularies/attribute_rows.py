@@ -160,6 +160,7 @@ FACTS: dict[str, Reader | None] = {
     **dict.fromkeys((*_DATA.split(), *_WITHOUT_READER), from_json),
     "model": _model,
     "cost": cost_in,
+    "cost_part": as_amount,
     "trace_total_cost": cost_in,
     "input": unquoted,
     "output": unquoted,

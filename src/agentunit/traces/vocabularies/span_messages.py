@@ -8,15 +8,10 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import Struct
 
+from agentunit.traces.content_blocks import MessageBlock, called, read_block, stated_failure
 from agentunit.traces.vocabularies.values import Message, ToolRequest, content_text, from_json, text_or_json
 
 _ROLES = {"human": "user", "ai": "assistant", "model": "assistant", "developer": "system", "function": "tool"}
-_CALL_PARTS = ("tool_call", "tool_use", "tool-call", "function_call", "functionCall")
-_CALL_IDS = ("id", "tool_call_id", "tool_use_id", "call_id", "toolUseId")
-_RESULT_PARTS = (
-    "tool_call_response", "tool_result", "tool-result", "function_response", "functionResponse", "toolResult",
-    "tool_call_result",
-)  # fmt: skip
 
 
 def messages_in(value: Any, default_role: str = "user") -> list[Message]:
@@ -92,13 +87,13 @@ def _conventional_messages(text: str) -> list[Message] | None:
         for part in row.parts:
             if part.type == "text" and part.content is not None:
                 texts.append(part.content)
-            elif part.type == "tool_call" and part.name is not None:
-                requests.append(ToolRequest(part.name, from_json(part.arguments), part.id))
+            elif part.type == "tool_call" and part.name:
+                requests.append(ToolRequest(part.name, from_json(part.arguments), part.id or None))
             elif part.type == "tool_call_response" and part.content is None:
                 value = part.response if part.response is not None else part.result
                 told = value if value.__class__ is str else content_text(value) if isinstance(value, list) else None
                 content = told if told is not None else text_or_json(value)
-                messages.append(Message("tool", content, part.name, [], part.id or None, part.is_error))
+                messages.append(Message("tool", content, part.name or None, [], part.id or None, part.is_error))
             else:
                 return None
         said = "\n".join(texts) if texts else None
@@ -128,14 +123,16 @@ def message_in(each: Mapping[str, Any], default_role: str) -> list[Message]:
     for part in parts:
         if part.__class__ is dict and part.get("type") == "text":
             continue
-        request = _requested(part)
-        if request is not None:
+        block = _block(part)
+        if block is not None and "result" in block.does:
+            results.append(_result_message(block))
+        if block is not None and (request := _request(block)) is not None:
             tool_calls.append(request)
-        elif (result := _tool_result(part)) is not None:
-            results.append(result)
     if each.get("tool_calls"):
-        listed = [_requested(call) for call in _listed(each["tool_calls"])]
-        tool_calls += [request for request in listed if request is not None]
+        # Many frameworks state a call twice: in this list and within the content.
+        known = {request.id for request in tool_calls} - {None}
+        listed = [_request(block) for block in map(_block, _listed(each["tool_calls"])) if block is not None]
+        tool_calls += [request for request in listed if request is not None and request.id not in known]
     text = content_text(content)
     if text is None and content is not None and not (tool_calls or results or isinstance(content, (list, tuple))):
         text = text_or_json(content)
@@ -146,7 +143,7 @@ def message_in(each: Mapping[str, Any], default_role: str) -> list[Message]:
     name = each.get("name") if isinstance(each.get("name"), str) else None
     if results and not text and not tool_calls:
         return results
-    failed = _failure(each)
+    failed = stated_failure(each)
     own = Message(role, text, name, tool_calls, call_id if isinstance(call_id, str) else None, failed)
     return [*results, own] if text is not None or tool_calls or not results else results
 
@@ -171,57 +168,28 @@ def _listed(value: Any) -> Sequence[Any]:
     return value if isinstance(value, (list, tuple)) else ()
 
 
-def _requested(part: Any) -> ToolRequest | None:
-    """A tool call out of a content part or an entry of ``tool_calls``."""
+def _block(part: Any) -> MessageBlock | None:
+    """A content part or an entry of ``tool_calls``, which may be a call without a word for it."""
     part = from_json(part)
     if not isinstance(part, dict):
         return None
-    kind = part.get("type")
-    if kind == "tool_call" and part.get("arguments").__class__ is dict and part.get("name").__class__ is str:
-        call_id = part.get("id")
-        return ToolRequest(part["name"], part["arguments"], call_id if isinstance(call_id, str) else None)
-    if kind in _RESULT_PARTS:
-        return None
-    for key in ("function_call", "functionCall", "tool_call", "toolUse"):
-        if isinstance(part.get(key), dict):
-            part, kind = {"id": part.get("id"), **part[key]}, "tool_call"
-    function = part.get("function")
-    if isinstance(function, dict):
-        part, kind = {"id": part.get("id"), **function}, "tool_call"
-    name = part.get("name", part.get("tool_name"))
-    named_call = kind is None and ("arguments" in part or "args" in part)
-    if not isinstance(name, str) or not (kind in _CALL_PARTS or kind == "function" or named_call):
-        return None
-    arguments = part.get("arguments", part.get("args", part.get("input")))
-    call_id = next((part[key] for key in _CALL_IDS if part.get(key) is not None), None)
-    return ToolRequest(name, from_json(arguments), call_id if isinstance(call_id, str) else None)
+    block = read_block(part)
+    if block is None or block.does == "said":
+        is_call = "type" not in part and ("arguments" in part or "args" in part)
+        return called(part) if is_call else block
+    return block
 
 
-def _tool_result(part: Any) -> Message | None:
-    part = from_json(part)
-    if not isinstance(part, dict):
+def _request(block: MessageBlock) -> ToolRequest | None:
+    if block.name is None or "call" not in block.does:
         return None
-    kind = part.get("type")
-    for key in ("function_response", "functionResponse", "toolResult", "tool_call_result"):
-        if isinstance(part.get(key), dict):
-            part, kind = {**(part[key].get("origin") or {}), **part[key]}, key
-    if kind not in _RESULT_PARTS:
-        return None
-    result = next((part[key] for key in ("response", "result", "content", "output") if part.get(key) is not None), None)
-    text = content_text(result) if not isinstance(result, dict) else None
-    call_id = next((part[key] for key in _CALL_IDS if part.get(key)), None)
-    name = part.get("name") if isinstance(part.get("name"), str) else None
-    own_id = call_id if isinstance(call_id, str) else None
-    return Message("tool", text if text is not None else text_or_json(result), name, [], own_id, _failure(part))
+    return ToolRequest(block.name, from_json(block.arguments), block.call_id)
 
 
-def _failure(part: Mapping[str, Any]) -> bool | None:
-    for key in ("is_error", "isError", "error"):
-        if isinstance(part.get(key), bool):
-            return bool(part[key])
-    if part.get("status") in ("success", "error"):
-        return bool(part["status"] == "error")
-    return None
+def _result_message(block: MessageBlock) -> Message:
+    text = content_text(block.result) if not isinstance(block.result, dict) else None
+    content = text if text is not None else text_or_json(block.result)
+    return Message("tool", content, block.name, [], block.call_id, block.failed)
 
 
 _TEXT_BLOCK = {"type", "text", "annotations"}

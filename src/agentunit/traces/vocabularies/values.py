@@ -9,6 +9,8 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct, field
 
+from agentunit.traces.python_literals import python_literal
+
 # Where the text of a question or an answer stands in the structures that frameworks pass around, best first.
 _QUESTION_KEYS = (
     "input", "query", "question", "task", "prompt", "user_input", "user_message", "user_prompt", "user_msg", "request",
@@ -128,8 +130,21 @@ def text_or_json(value: Any) -> str | None:
     return msgspec.json.encode(value, enc_hook=str).decode()
 
 
+# BeeAI states a message as Python prints it.
+_PRINTED_MESSAGE = "{'role': '"
+
+
+def _printed(text: str) -> Any:
+    try:
+        return python_literal(text)
+    except ValueError:
+        return None
+
+
 def _text_in(value: Any, keys: Sequence[str], roles: tuple[str, str] | tuple[str, ...], depth: int) -> str | None:
     if value.__class__ is str:
+        if value.startswith(_PRINTED_MESSAGE) and depth:
+            return _text_in(_printed(value), keys, roles, depth - 1) or value
         return as_text(value)
     if depth == 0 or value is None:
         return None
@@ -161,7 +176,7 @@ def _text_in_mapping(value: Mapping[Any, Any], keys: Sequence[str], roles: tuple
             found = _text_in(value[holder], keys, roles, depth - 1)
             if found is not None:
                 return found
-    texts = [each for each in value.values() if as_text(each)]
+    texts = [each for key, each in value.items() if as_text(each) and not str(key).endswith("id")]
     return texts[0] if len(value) == 1 and texts else None
 
 
@@ -270,6 +285,8 @@ def usage_of(
 ) -> dict[str, Any] | None:
     """Token counts as a record states them, or ``None`` when nothing was counted.
 
+    Zeros alone count nothing.
+
     Cached tokens were counted beside the prompt (as Anthropic does), and are added, when there are more of them than
     of the prompt's or when only with them the parts make the total; tokens of reasoning likewise.
 
@@ -280,7 +297,8 @@ def usage_of(
     """
     n_prompt, n_completion, n_total = as_count(prompt), as_count(completion), as_count(total)
     n_cached, n_written = as_count(cached), as_count(cache_written)
-    if n_prompt is None and n_completion is None and n_total is None:
+    if not (n_prompt or n_completion or n_total or n_cached or n_written):
+        # No model call takes no tokens at all: clients write 0 for what their provider did not send.
         return None
     n_reasoning = as_count(reasoning)
     beside = (n_cached or 0) + (n_written or 0)

@@ -123,7 +123,8 @@ def test_a_flag_makes_an_error(read: Any, answer: dict[str, Any]) -> None:
 def test_words_make_no_error_and_a_missing_result_no_success(read: Any) -> None:
     wordy = {"role": "tool", "tool_call_id": "c1", "content": "Error: no such city"}
     (record,) = read(CHAT, {"messages": [*OPENAI[:3], wordy]})
-    assert _call(record)["status"] == "success"
+    # A tool may show the errors that it found: words alone say neither success nor failure.
+    assert "status" not in _call(record)
     (record,) = read(CHAT, {"messages": OPENAI[:3]})
     assert "status" not in _call(record)
 

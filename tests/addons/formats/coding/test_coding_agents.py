@@ -469,3 +469,23 @@ def test_a_session_of_gemini_that_goes_back_to_no_message_is_read(read, target):
         {"id": "2", "type": "user", "content": "Second"},
     )
     assert record.case.id == "g1"
+
+
+@pytest.mark.parametrize(
+    ("result", "status"),
+    [
+        ({"content": "a.txt"}, "success"),
+        ({"content": "Error: API rate limit exceeded"}, None),
+        ({"content": "Error: API rate limit exceeded", "extra": {"exit_code": 0}}, "success"),
+        ({"content": "no", "extra": {"exit_code": 1}}, "error"),
+        ({}, None),
+        (None, None),
+    ],
+)
+def test_a_result_of_atif_that_states_no_end_is_not_called_a_success(read, result, status):
+    call = {"tool_call_id": "c1", "function_name": "ls", "arguments": {}}
+    results = [] if result is None else [{"source_call_id": "c1", **result}]
+    step = {"step_id": 1, "source": "agent", "message": "", "tool_calls": [call], "observation": {"results": results}}
+    about = {"name": "terminus", "version": "2"}
+    [record], _ = read({"schema_version": "ATIF-v1.6", "session_id": "s", "agent": about, "steps": [step]})
+    assert [each.get("status") for each in calls_of(record)] == [status]

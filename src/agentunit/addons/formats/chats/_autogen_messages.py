@@ -18,10 +18,11 @@ from agentunit.addons.formats.chats.loose_values import (
 )
 from agentunit.core.trace import HandoffEvent, TraceEvent
 from agentunit.traces.places import names_in
-from agentunit.traces.spans import ReadingNotes
 
 _CALLS = frozenset(("ToolCallRequestEvent", "ToolCallMessage"))
 _RESULTS = frozenset(("ToolCallExecutionEvent", "ToolCallResultMessage", "FunctionExecutionResultMessage"))
+# AutoGen's messages name their class; other tools also write types and sources.
+_CLASS = re.compile(r"[A-Z][A-Za-z0-9]*(?:Message|Event)")
 # A piece of a message that comes whole as well.
 _PIECE = "ModelClientStreamingChunkEvent"
 _KNOWN_FIELDS = names_in("type source content created_at models_usage target result id metadata thought context")
@@ -40,6 +41,7 @@ def is_autogen_message(value: Any) -> bool:
     return (
         isinstance(value, dict)
         and isinstance(value.get("type"), str)
+        and _CLASS.fullmatch(value["type"]) is not None
         and "role" not in value
         and (isinstance(value.get("source"), str) or value["type"] in _RESULTS or value["type"] == "SystemMessage")
         and "content" in value
@@ -62,13 +64,14 @@ def _add(talk: Conversation, chat: AutogenChat, message: dict[str, Any]) -> None
     count_unknown(talk.notes, message, _KNOWN_FIELDS, kind)
     at = as_time(message.get("created_at"))
     content = message.get("content")
-    talk.model_call(_usage(message.get("models_usage"), talk.notes), agent=source, at=at)
+    talk.model_call(token_counts(message.get("models_usage"), talk.notes), agent=source, at=at)
     if kind == _PIECE:
         return
     if kind in _CALLS or (kind == "AssistantMessage" and isinstance(content, list)):
         talk.add_calls(as_list(content), agent=source, at=at)
     elif kind in _RESULTS:
-        _add_results(talk, as_list(content), source, at)
+        if as_list(content):
+            add_message(talk, {"role": "tool", "tool_responses": content, "timestamp": at}, agent=source)
     elif kind == "CodeExecutionEvent":
         _add_code(talk, as_dict(message.get("result")), source, at)
     elif kind == "MemoryQueryEvent":
@@ -94,29 +97,9 @@ def _add_words(talk: Conversation, chat: AutogenChat, message: dict[str, Any], s
         chat.turns.append(Turn(source, text, at, target))
 
 
-def _add_results(talk: Conversation, results: list[Any], source: str | None, at: float | None) -> None:
-    for each in results:
-        answer = as_dict(each)
-        call_id = answer.get("call_id")
-        talk.result(
-            text_of(answer.get("content")),
-            call_id=call_id if isinstance(call_id, str) else None,
-            name=as_name(answer.get("name")),
-            failed=answer.get("is_error") is True,
-            agent=source,
-            at=at,
-        )
-
-
 def _add_code(talk: Conversation, result: dict[str, Any], source: str | None, at: float | None) -> None:
     talk.call("code_execution", {}, agent=source, at=at)
     talk.result(text_of(result.get("output")), name="code_execution", failed=result.get("exit_code") not in (0, None))
-
-
-def _usage(models_usage: Any, notes: ReadingNotes) -> dict[str, Any] | None:
-    usage = token_counts(models_usage, notes)
-    # Clients that do not count report zeros, which say nothing.
-    return usage if usage and any(usage.values()) else None
 
 
 _CHAT_ROLES = ("user", "assistant", "system", "tool", "function")

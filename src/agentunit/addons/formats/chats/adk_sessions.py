@@ -180,8 +180,25 @@ ADK_SESSION = chat_format(
 )
 
 
+def _is_early_turn(row: Any) -> bool:
+    """A turn as eval files held it before there were sets: {"query": …, "expected_tool_use": […], "reference": …}."""
+    return isinstance(row, dict) and "query" in row and "expected_tool_use" in row
+
+
+def _as_turn(row: dict[str, Any]) -> dict[str, Any]:
+    called = map(as_dict, as_list(row["expected_tool_use"]))
+    return {
+        "user_content": {"parts": [{"text": row["query"]}]},
+        "final_response": {"parts": [{"text": row.get("reference")}]},
+        "intermediate_data": {
+            "tool_uses": [{"name": call.get("tool_name"), "args": call.get("tool_input")} for call in called]
+        },
+    }
+
+
 def _evaluated_record(row: Any, context: RowContext) -> Record:
-    case, turns = listed_in(_members(row), "conversation", "a case of an ADK eval set")
+    whole = {"conversation": list(map(_as_turn, row))} if isinstance(row, list) else row
+    case, turns = listed_in(_members(whole), "conversation", "a case of an ADK eval set")
     talk = _AdkSession(context.notes)
     for each in turns:
         turn = _members(each)
@@ -210,7 +227,8 @@ def _evaluated_record(row: Any, context: RowContext) -> Record:
 ADK_EVAL_SET = chat_format(
     "adk-eval-set",
     "eval sets of Google's Agent Development Kit: the conversations recorded in their cases",
-    lambda opening: not {"eval_cases", "evalCases"}.isdisjoint(opening.keys),
+    lambda opening: not {"eval_cases", "evalCases"}.isdisjoint(opening.keys) or _is_early_turn(opening.value),
     _evaluated_record,
     rows=lambda source: file_rows(source, within="eval_cases"),
+    is_part=_is_early_turn,
 )

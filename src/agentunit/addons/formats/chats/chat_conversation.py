@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 
 from agentunit.addons.formats.chats.loose_values import as_data, as_dict, without_nones
 from agentunit.core.trace import AgentInteraction, TraceEvent
+from agentunit.traces.content_blocks import MessageBlock, called
 from agentunit.traces.spans import ReadingNotes
 
 _NAMELESS = "a tool call has no name; it was left out"
+_NO_TOKENS = "a model call states 0 tokens, which no call takes; they count as unknown"
 _ORPHAN = "a tool result answers no recorded call; it was kept as a call without arguments"
 
 
@@ -59,7 +61,13 @@ class Conversation:
         agent: str | None = None,
         at: float | None = None,
     ) -> None:
-        """A call of a language model; without tokens and cost there is nothing to tell."""
+        """A call of a language model; without tokens and cost there is nothing to tell.
+
+        No call takes no tokens at all: clients write 0 for what their provider did not send.
+        """
+        if usage and not any(_is_counted(count) for count in usage.values()):
+            self.notes.problems[_NO_TOKENS] += 1
+            usage = None
         if usage or cost is not None:
             payload = without_nones(model=model, usage=usage, cost=cost, agent=agent)
             self.events.append(TraceEvent("llm_call", payload, at))
@@ -87,12 +95,16 @@ class Conversation:
     ) -> None:
         """Tool calls in the shapes of the common providers; one without a name is left out and noted."""
         for value in values:
-            found = payload_of_function(value)
-            if found is None:
-                self.notes.problems[_NAMELESS] += 1
-            else:
-                name, arguments, call_id = found
-                self.call(name, arguments, call_id=call_id, agent=agent, at=at, kind=kind)
+            self.add_call(called(as_dict(value)), agent=agent, at=at, kind=kind)
+
+    def add_call(
+        self, call: MessageBlock, *, agent: str | None = None, at: float | None = None, kind: str = "tool_call"
+    ) -> None:
+        """A tool call that was read; one without a name is left out and noted."""
+        if call.name is None:
+            self.notes.problems[_NAMELESS] += 1
+        else:
+            self.call(call.name, call.arguments, call_id=call.call_id, agent=agent, at=at, kind=kind)
 
     def result(
         self,
@@ -100,20 +112,24 @@ class Conversation:
         *,
         call_id: str | None = None,
         name: str | None = None,
-        failed: bool = False,
+        failed: bool | None = False,
         error: str | None = None,
         agent: str | None = None,
         at: float | None = None,
         duration_s: float | None = None,
         kind: str = "tool_call",
     ) -> None:
-        """The result of a call: of the oldest one with that id, or, where results have no ids, with that name."""
+        """The result of a call: of the oldest one with that id, or, where results have no ids, with that name.
+
+        ``failed`` is ``None`` where it is not known how the call ended.
+        """
         payload = self._answered(call_id, name)
         if payload is None:
             self.notes.problems[_ORPHAN] += 1
             payload = {"name": name or "", **without_nones(id=call_id, agent=agent)}
             self.events.append(TraceEvent(kind, payload, at))
-        payload["status"] = "error" if failed else "success"
+        if failed is not None:
+            payload["status"] = "error" if failed else "success"
         payload.update(without_nones(result=result, duration_s=duration_s))
         if failed:
             payload["error"] = error or (result if isinstance(result, str) and result else "the tool failed")
@@ -148,23 +164,8 @@ class Conversation:
         return numbers[0] if numbers else None
 
 
-def payload_of_function(value: Any) -> tuple[str, Any, str | None] | None:
-    """Name, arguments and id of a tool call, in the shapes of the common providers; ``None`` when it has no name.
-
-    >>> payload_of_function({"id": "c1", "type": "function", "function": {"name": "search", "arguments": "{}"}})
-    ('search', '{}', 'c1')
-    >>> payload_of_function({"id": "c1", "name": "search", "args": {"q": "Oslo"}})
-    ('search', {'q': 'Oslo'}, 'c1')
-    """
-    call = as_dict(value)
-    function = call.get("function")
-    inner = function if isinstance(function, dict) else call
-    name = function if isinstance(function, str) else inner.get("name")
-    if not isinstance(name, str) or not name:
-        return None
-    arguments = next((inner[key] for key in ("arguments", "args", "input", "parameters") if key in inner), None)
-    call_id = next((call[key] for key in ("call_id", "id") if isinstance(call.get(key), str)), None)
-    return name, arguments, call_id
+def _is_counted(count: Any) -> bool:
+    return any(count.values()) if isinstance(count, dict) else bool(count)
 
 
 HUMANS = frozenset(("user", "human"))

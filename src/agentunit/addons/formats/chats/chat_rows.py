@@ -5,23 +5,29 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from agentunit.addons.formats.chats._chat_logs import add_message, looks_like_message
+from agentunit.addons.formats.chats._chat_logs import add_message, looks_like_message, role_of
 from agentunit.addons.formats.chats.chat_conversation import Conversation
 from agentunit.addons.formats.chats.chat_records import NoConversation, RowContext, chat_format, row_facts
 from agentunit.addons.formats.chats.loose_values import (
     as_amount,
+    as_data,
     as_dict,
     as_list,
     as_name,
-    token_counts,
+    usage_counts,
     without_nones,
 )
 from agentunit.core.records import Outcome, Record
 from agentunit.core.trace import TraceLog
+from agentunit.traces.content_blocks import called
 from agentunit.traces.formats_base import Opening
+from agentunit.traces.places import first_at
 
 _LISTS = ("messages", "contents", "conversation", "input")
-_CHAT_ROLES = ("system", "developer", "user", "assistant", "tool", "function", "model", "human", "ai")
+_CHAT_ROLES = (
+    "system", "developer", "user", "assistant", "tool", "function", "model", "human", "ai", "AIMessageChunk",
+    "request", "response", "model response",
+)  # fmt: skip
 
 
 def _matches(opening: Opening) -> bool:
@@ -43,7 +49,7 @@ def _matches(opening: Opening) -> bool:
 
 
 def _is_chat_message(value: Any) -> bool:
-    return looks_like_message(value) and value.get("role", value.get("type")) in _CHAT_ROLES
+    return looks_like_message(value) and role_of(value) in _CHAT_ROLES
 
 
 def _list_key(row: dict[str, Any]) -> str | None:
@@ -57,12 +63,17 @@ def _unwrapped(value: dict[str, Any]) -> dict[str, Any]:
     """
     if isinstance(value.get("messages_display"), str):
         return {**value, "messages": _displayed(value["messages_display"])}
+    if "current_agent_name" in value and looks_like_message(value.get("response")):
+        # What an agent of LlamaIndex returns: the calls that it made, and its answer.
+        made = {"role": "assistant", "tool_calls": value.get("tool_calls"), "content": None}
+        return {"messages": [{**made, "name": value["current_agent_name"]}, value["response"]]}
     request, response = value.get("request", value.get("body")), as_dict(value.get("response"))
     response = as_dict(response.get("body")) or response
     if value.get("object") == "response":
         request, response = {}, value
     elif _list_key(value) is not None or not (isinstance(request, dict) or "custom_id" in value):
-        return _with_reply(value, value)
+        # LiteLLM logs the messages that were sent beside the whole response.
+        return _with_reply(value, response if "choices" in response and "choices" not in value else value)
     return _with_reply({**value, **as_dict(request)}, response)
 
 
@@ -71,7 +82,7 @@ def _with_reply(row: dict[str, Any], response: dict[str, Any]) -> dict[str, Any]
     if isinstance(asked, str) and response.get("object") == "response":
         row = {**row, "input": [{"role": "user", "content": asked}]}
     key = _list_key(row)
-    replies = [as_dict(choice).get("message") for choice in as_list(response.get("choices"))[:1]]
+    replies = [_reply(as_dict(as_dict(choice).get("message"))) for choice in as_list(response.get("choices"))[:1]]
     if response.get("object") == "response":
         replies = as_list(response.get("output"))
     elif not replies and response is not row and looks_like_message(response):
@@ -83,6 +94,19 @@ def _with_reply(row: dict[str, Any], response: dict[str, Any]) -> dict[str, Any]
     return {**row, **known, key or "messages": [*(row[key] if key else []), *replies]}
 
 
+def _reply(message: dict[str, Any]) -> dict[str, Any]:
+    """A reply; one that only calls a tool to hand in its answer is that answer."""
+    calls = as_list(message.get("tool_calls"))
+    call = called(as_dict(calls[0])) if len(calls) == 1 and not message.get("content") else None
+    if call is None or call.name not in _ANSWERING_TOOLS:
+        return message
+    given = as_dict(as_data(call.arguments))
+    answer = next((text for key in _ANSWERS if (text := as_name(given.get(key)))), None)
+    return message if answer is None else {"role": "assistant", "content": answer}
+
+
+_ANSWERING_TOOLS = ("finish", "submit", "attempt_completion", "final_answer")
+_ANSWERS = ("message", "answer", "result", "final_answer")
 _DISPLAYED = re.compile(r"^(system|user|assistant|tool): ", re.M)
 
 
@@ -94,10 +118,14 @@ def _displayed(text: str) -> list[dict[str, Any]]:
     return [{"role": role, "content": None if words == "None" else words} for role, words in said]
 
 
+def _displayed_error(result: str) -> bool:
+    return result.startswith("Error")
+
+
 # Of a response of the Responses API: what is read, and settings of the request that it repeats.
 _OF_A_RESPONSE = (
     "tools", "usage", "cost", "system", "instructions", "request", "response", "body", "choices", "messages_display",
-    "output", "object", "error", "input",
+    "output", "object", "error", "input", "usage_details", "raw_messages", "raw_response", "kwargs",
 )  # fmt: skip
 
 
@@ -111,16 +139,19 @@ def _record(value: Any, context: RowContext) -> Record:
         if instructions is not None:
             add_message(talk, {"role": "system", "content": instructions})
     # In words that were displayed, nothing but the words tells a failure.
-    told = "messages_display" in row
+    says_error = _displayed_error if "messages_display" in row else None
     for message in row[key] if key else []:
-        add_message(talk, message, says_error=lambda result: told and result.startswith("Error"))
+        add_message(talk, message, says_error=says_error)
     facts = row_facts(row, key or "")
     for read in _OF_A_RESPONSE:
         facts.metadata.pop(read, None)
+    usage = first_at(row, ("usage", "usage_details"))
+    if usage is None and not any(event.type == "llm_call" for event in talk.events):
+        usage = row.get("metrics") if isinstance(row.get("metrics"), dict) else None
     metadata = without_nones(
         source_format=CHAT.name,
         model=as_name(row.get("model")),
-        usage=token_counts(row.get("usage"), context.notes),
+        usage=usage_counts(usage, context.notes),
         cost=as_amount(row.get("cost")),
     )
     case = facts.case(context, talk.first_asked)
@@ -146,4 +177,4 @@ CHAT = chat_format(
     _matches,
     _record,
     is_part=looks_like_message,
-)
+)._replace(by_shape=True)

@@ -17,7 +17,7 @@ from agentunit.addons.formats.chats.loose_values import (
     as_time,
     count_unknown,
     text_of,
-    token_counts,
+    usage_counts,
     without_nones,
 )
 from agentunit.core.case import DatasetCase
@@ -77,9 +77,6 @@ def check_steps(log: EventLog) -> None:
             raise ValueError(f"{where} the type is listed as silent as well")
 
 
-_OWN_NAMES = {"inputTokens": "prompt_tokens", "outputTokens": "completion_tokens"}
-
-
 class _EventLog(Conversation):
     def __init__(self, context: RowContext, log: EventLog) -> None:
         super().__init__(context.notes)
@@ -113,9 +110,8 @@ class _EventLog(Conversation):
             result = text_of(part.get("result")) if part.get("result") is not None else None
             self.result(result, call_id=as_name(part.get("id")), failed=failed, error=error, agent=agent, at=at)
         elif step.does == "model":
-            usage = {_OWN_NAMES.get(key, key): count for key, count in as_dict(part.get("usage")).items()}
             model = as_name(part.get("model", self.facts.get("model")))
-            counts = token_counts(usage, self.notes)
+            counts = usage_counts(part.get("usage"), self.notes)
             cost = self._rise(as_amount(part.get("cost_so_far")))
             self.model_call(counts, model=model, cost=cost, agent=agent, at=at)
             self.error = text_of(part.get("text")) if part.get("failed") is True else self.error
@@ -196,6 +192,7 @@ _MANAGED = EventLog(
     steps={
         "session": LogStep("session", _SESSION),
         "user.message": LogStep("say", _SAID, role="user"),
+        "user.define_outcome": LogStep("say", {"text": ("description",)}, role="user"),
         "agent.message": LogStep("say", _SAID),
         "agent.tool_use": LogStep("call", _USED),
         "agent.mcp_tool_use": LogStep("call", _USED),
@@ -294,9 +291,9 @@ _BEDROCK_TRACES = ("orchestrationTrace", "preProcessingTrace", "postProcessingTr
 def _managed_events(row: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     """Events as the API lists them; in a log of the SDK's calls, what was sent comes back in the stream."""
     for each in row if isinstance(row, list) else [row]:
-        event = each
-        if isinstance(each, list) and len(each) == 2:
-            event = {} if str(each[0]).endswith(".send") else each[1]
+        event = _logged_event(each)
+        if isinstance(each, list) and len(each) == 2 and str(each[0]).endswith(".send"):
+            event = {}
         if as_name(as_dict(event).get("type")):
             yield event["type"], event
 
@@ -332,15 +329,25 @@ def _bedrock_events(row: Any) -> Iterator[tuple[str, dict[str, Any]]]:
                     yield name, {**inner, **as_dict(part)}
 
 
+def _logged_event(value: Any) -> Any:
+    """An event out of what a log of the SDK's calls puts around it: its name, or a summary beside it ("raw")."""
+    if isinstance(value, list) and len(value) == 2:
+        return value[1]
+    return value["raw"] if isinstance(as_dict(value).get("raw"), dict) else value
+
+
 def _is_managed(value: Any) -> bool:
-    event = value[1] if isinstance(value, list) and len(value) == 2 else value
-    kind = as_dict(event).get("type")
-    return isinstance(kind, str) and (kind in _MANAGED.steps or kind in _MANAGED.silent) and "id" in as_dict(event)
+    event = as_dict(_logged_event(value))
+    kind = event.get("type")
+    if kind == "session":
+        # Many tools begin their files with a line of this type: theirs names no agent of the service.
+        return "id" in event and isinstance(event.get("agent"), dict)
+    return isinstance(kind, str) and (kind in _MANAGED.steps or kind in _MANAGED.silent) and "id" in event
 
 
 def _is_managed_part(value: Any) -> bool:
     sent = isinstance(value, list) and len(value) == 2 and isinstance(value[0], str)
-    return sent or (isinstance(value, dict) and isinstance(value.get("type"), str))
+    return sent or isinstance(as_dict(_logged_event(value)).get("type"), str)
 
 
 def _is_bedrock(value: Any) -> bool:

@@ -10,7 +10,10 @@ import msgspec
 
 from agentunit.core.results import decode_json
 from agentunit.core.trace import epoch_seconds
+from agentunit.traces.content_blocks import read_block
+from agentunit.traces.places import Paths, first_at, names_in
 from agentunit.traces.spans import ReadingNotes
+from agentunit.traces.vocabularies.values import usage_of
 
 
 def as_dict(value: Any) -> dict[str, Any]:
@@ -52,6 +55,8 @@ def as_amount(value: Any) -> float | None:
 
 def as_time(value: Any) -> float | None:
     """Seconds since 1970 of a number or an ISO 8601 text; ``None`` when it is neither."""
+    if value is None:
+        return None
     try:
         return epoch_seconds(value)
     except (ValueError, OverflowError):
@@ -96,10 +101,6 @@ def count_unknown(notes: ReadingNotes, mapping: Mapping[str, Any], known: Set[st
     notes.count_fields(f"{within}.{name}" if within else name for name in unknown_fields(mapping, known))
 
 
-# Parts that are a model's thinking, a call or a result: no words of the message itself.
-_NOT_SAID = ("thinking", "redacted_thinking", "reasoning", "tool_use", "tool_result", "tool_call", "function_call")
-
-
 def text_of(content: Any) -> str | None:
     """The words of a message: a text, lines, parts with ``text``, or data as JSON; ``None`` when it says nothing.
 
@@ -125,13 +126,10 @@ def text_of(content: Any) -> str | None:
 def _part_text(part: Any) -> str | None:
     if isinstance(part, str):
         return part
-    if not isinstance(part, dict) or part.get("type") in _NOT_SAID or part.get("thought") is True:
-        return None
-    text = part.get("text")
-    # The Assistants API wraps it once more.
-    if isinstance(text, dict):
-        text = text.get("value")
-    return text if isinstance(text, str) else None
+    if isinstance(part, dict) and isinstance(part.get("json"), (dict, list)):
+        return as_json(part["json"])  # a result of Bedrock's Converse
+    block = read_block(part)
+    return block.text if block is not None and block.does == "said" else None
 
 
 _ODD_COUNT = "a token count is not a whole number of 0 or more; it was left out"
@@ -160,6 +158,41 @@ def token_counts(usage: Any, notes: ReadingNotes, *, nested: bool = True) -> dic
         elif value is not None and "token" in name:
             notes.problems[_ODD_COUNT] += 1
     return counts or None
+
+
+def usage_counts(usage: Any, notes: ReadingNotes) -> dict[str, Any] | None:
+    """The counts of a usage object in any spelling: those of OpenAI and Anthropic as they are, others as OpenAI's.
+
+    >>> usage_counts({"inputTokens": 10, "outputTokens": 2, "cacheReadInputTokens": 4}, ReadingNotes())
+    {'prompt_tokens': 10, 'completion_tokens': 2, 'prompt_tokens_details': {'cached_tokens': 4}}
+    """
+    if not isinstance(usage, dict):
+        return token_counts(usage, notes)
+    if not usage.keys().isdisjoint(("promptTokenCount", "prompt_token_count")):
+        return gemini_counts(usage) or None
+    if _AS_THEY_ARE.isdisjoint(usage) or not _IN_OTHER_WORDS.isdisjoint(usage):
+        found = {name: first_at(usage, places) for name, places in _SPELLINGS.items()}
+        counts = usage_of(**{name: count if _is_count(count) else None for name, count in found.items()})
+        return counts or token_counts(usage, notes)
+    return token_counts(usage, notes)
+
+
+_AS_THEY_ARE = names_in("prompt_tokens input_tokens completion_tokens output_tokens total_tokens")
+# LangChain; PydanticAI and Agno; CrewAI.
+_IN_OTHER_WORDS = names_in(
+    "input_token_details output_token_details cache_read_tokens cache_write_tokens cached_prompt_tokens"
+)
+_SPELLINGS: dict[str, Paths] = {
+    "prompt": ("prompt_tokens", "input_tokens", "inputTokens", "promptTokens", "input_token_count"),
+    "completion": ("completion_tokens", "output_tokens", "outputTokens", "completionTokens", "output_token_count"),
+    "total": ("total_tokens", "totalTokens", "total_token_count"),
+    "cached": (
+        "cache_read_tokens", "input_token_details.cache_read", "cacheReadInputTokens", "cachedInputTokens",
+        "cached_prompt_tokens", "cache_read_input_token_count",
+    ),
+    "cache_written": ("cache_write_tokens", "input_token_details.cache_creation", "cacheWriteInputTokens"),
+    "reasoning": ("output_token_details.reasoning", "output_reasoning_tokens", "reasoningTokens", "reasoning_tokens"),
+}  # fmt: skip
 
 
 def add_counts(totals: dict[str, int], usage: dict[str, Any] | None) -> None:

@@ -132,7 +132,8 @@ TAU_BENCH = chat_format(
 
 
 def _matches_tau2(opening: Opening) -> bool:
-    if {"messages", "reward_info", "termination_reason"} <= opening.keys:
+    # One file a simulation, in a folder beside the tasks; one by voice has its words in sounds.
+    if {"task_id", "termination_reason"} <= opening.keys and not opening.keys.isdisjoint(("messages", "ticks")):
         return True
     if "simulations" in opening.keys and opening.keys & {"tasks", "info"}:
         return True
@@ -264,7 +265,7 @@ def _requested_by(actions: Any, user: bool) -> list[Any] | None:
 
 TAU2 = chat_format(
     "tau2",
-    'tau2-bench simulations: {"simulations": […], "tasks": […]}, or one simulation per line',
+    'tau2-bench simulations: {"simulations": […], "tasks": […]}, or one simulation per line or file',
     _matches_tau2,
     _tau2_record,
     rows=partial(file_rows, within="simulations"),

@@ -12,6 +12,7 @@ from agentunit.core.codec import as_event, decode_record
 from agentunit.core.records import Record
 from agentunit.core.results import encode_json
 from agentunit.core.trace import TraceEvent
+from agentunit.traces.content_blocks import says_failure
 from agentunit.traces.formats_base import Opening
 
 # What records keep beside ATIF's own fields lies under this name in ``extra``.
@@ -159,6 +160,11 @@ class _Trajectory(Session):
         code = _first(extra, _EXIT_CODES)
         failed = _first(extra, _FAILED)
         exit_code = code if isinstance(code, int) else None
+        says_nothing = content is None and not result.get("subagent_trajectory_ref")
+        if failed is None and exit_code is None and (says_nothing or says_failure(content)):
+            # ATIF has no field for how a call ended: without words, and with those of an error, nobody knows.
+            self.result(content, call_id=call_id, failed=None)
+            return
         self.end_call(call_id, content, failed=failed is True, exit_code=exit_code)
 
 

@@ -177,7 +177,8 @@ class _Steps:
             if isinstance(payload.get("result"), str):
                 del kept["payload"]["result"]
                 kept["result"] = True
-            facts |= {"is_error": True} if payload.get("status") == "error" else {}
+            # ATIF has no status: that a call succeeded is as much a fact as that it failed.
+            facts |= {"is_error": facts["status"] != "success"} if "status" in facts else {}
             result.update({"extra": facts} if facts else {})
             child = self._children.get(as_name(payload.get("id")) or "", ("", ""))[1]
             if child in self._embedded:

@@ -37,14 +37,20 @@ _BLOCKS = ("text", "thinking", "redacted_thinking", "tool_use", "server_tool_use
 
 
 def _matches(opening: Opening) -> bool:
-    line = opening.value
-    if not isinstance(line, dict) or line.get("type") not in (*_LINE_TYPES, *_BESIDE):
+    line = next(iter(_lines_in(opening.value)), None)
+    if not isinstance(line, dict) or "systemPayload" in line or line.get("type") not in (*_LINE_TYPES, *_BESIDE):
         return False
     message = as_dict(line.get("message"))
     if line["type"] in ("user", "assistant"):
-        return message.get("role") == line["type"] and "content" in message
+        return message.get("role", line["type"]) == line["type"] and "content" in message
     marks = {"sessionId", "session_id", "leafUuid", "messageId", "parentToolUseID"}
-    return bool(marks & opening.keys) and ("payload" not in line)
+    return bool(marks & line.keys()) and ("payload" not in line)
+
+
+def _lines_in(value: Any) -> list[Any]:
+    """The lines of a session as its web export holds them, or the SDK's messages; any other value is a line itself."""
+    inner = as_dict(value).get("loglines", as_dict(value).get("messages"))
+    return inner if isinstance(inner, list) else [value]
 
 
 class _ClaudeLog(Session):
@@ -112,7 +118,7 @@ class _ClaudeLog(Session):
         self.notes.count_fields(
             f"content of type {each.get('type')}" for each in blocks if each.get("type") not in _BLOCKS
         )
-        if message.get("role") == "assistant":
+        if message.get("role", line.get("type")) == "assistant":
             self._model_call(line, message, agent, at)
             for block in blocks:
                 self.reason(as_name(block.get("thinking")), agent=agent, at=at)
@@ -242,7 +248,8 @@ def _unified(path: str, hunks: list[dict[str, Any]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _record(lines: Any, context: RowContext) -> Record:
+def _record(rows: Any, context: RowContext) -> Record:
+    lines = [line for row in rows for line in _lines_in(row)]
     agents = {as_name(line.get("agentId")) for line in map(as_dict, lines) if line.get("isSidechain") is True}
     # The recording of a sub-agent lies in a file of its own: it is the main agent there.
     alone = len(agents) == 1 and all(as_dict(line).get("isSidechain") is True for line in lines)
@@ -258,7 +265,7 @@ def _record(lines: Any, context: RowContext) -> Record:
 
 CLAUDE_CODE = chat_format(
     "claude-code",
-    "sessions of Claude Code (JSONL), and its stream-json output",
+    "sessions of Claude Code (JSONL), their export from the web, and its stream-json output",
     _matches,
     _record,
     is_part=lambda row: True,

@@ -1,4 +1,4 @@
-"""Trajectories of OpenHands: its events as JSON, and the ``output.jsonl`` of its evaluations."""
+"""Trajectories of OpenHands before 1.0: its events as JSON, and the ``output.jsonl`` of evaluations and resolver."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ def _matches(opening: Opening) -> bool:
     value = opening.value
     if _is_event(value):
         return True
-    if not {"instance_id", "history"} <= opening.keys:
+    if "history" not in opening.keys or opening.keys.isdisjoint(("instance_id", "issue")):
         return False
     if value is None:
         return "test_result" in opening.keys or b'"observation"' in opening.head
     history = as_list(as_dict(value).get("history"))
     first = history[0][0] if history and isinstance(history[0], list) and history[0] else (history or [None])[0]
-    return _is_event(first) or (first is None and "test_result" in opening.keys)
+    return _is_event(first) or (first is None and not opening.keys.isdisjoint(("test_result", "issue_type")))
 
 
 class _Run(Session):
@@ -168,6 +168,8 @@ def _record(row: Any, context: RowContext) -> Record:
     run.state_totals(as_dict(whole.get("metrics")) or run.metrics)
     result = as_dict(whole.get("test_result"))
     report = as_dict(result.get("report")) or as_dict(whole.get("report"))
+    issue = as_dict(whole.get("issue"))
+    # Of an issue that the resolver worked on, "success" is what it thinks of its own work.
     verdicts = [place.get(name) for place in (report, result) for name in _RESOLVED]
     run.success = next((verdict for verdict in verdicts if isinstance(verdict, bool)), None)
     run.error = as_name(whole.get("error")) or run.error
@@ -175,13 +177,21 @@ def _record(row: Any, context: RowContext) -> Record:
         run.metadata.setdefault("exit_status", "error")
     if model := as_name(as_dict(about.get("llm_config")).get("model")):
         run.metadata["model"] = model
-    run.artifact("diff", None, as_name(result.get("git_patch")) or as_name(result.get("model_patch")), agent=run.main)
+    run.artifact("diff", None, as_name(result.get("git_patch")) or as_name(result.get("model_patch"))
+                 or as_name(whole.get("git_patch")), agent=run.main)  # fmt: skip
     instance = as_dict(whole.get("instance"))
     words = as_name(instance.get("problem_statement")) or as_name(whole.get("instruction"))
+    if issue:
+        words = words or as_name(issue.get("title"))
+        names = (as_name(issue.get("owner")), as_name(issue.get("repo")), as_name(issue.get("number")))
+        whole = {**whole, "instance_id": "/".join(name for name in names if name)}
     return run.record(context, OPENHANDS.name, case_id=as_name(whole.get("instance_id")), question=words)
 
 
 OPENHANDS = chat_format(
-    "openhands", "trajectories of OpenHands (JSON), and the output.jsonl of its evaluations", _matches, _record,
+    "openhands",
+    "trajectories of OpenHands before 1.0 (JSON), and the output.jsonl of its evaluations and resolver",
+    _matches,
+    _record,
     is_part=_is_event,
 )  # fmt: skip

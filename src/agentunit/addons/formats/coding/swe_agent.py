@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from agentunit.addons.formats.chats.chat_conversation import payload_of_function
 from agentunit.addons.formats.chats.chat_records import NoConversation, RowContext, chat_format
 from agentunit.addons.formats.chats.loose_values import (
     as_amount,
@@ -20,6 +19,7 @@ from agentunit.addons.formats.chats.loose_values import (
 )
 from agentunit.addons.formats.coding._session import Session, count, exit_code_in, names, usage_of
 from agentunit.core.records import Record
+from agentunit.traces.content_blocks import called
 from agentunit.traces.formats_base import Opening
 
 # The commands that SWE-agent adds to the shell; any other action is a line for the shell.
@@ -111,9 +111,11 @@ def _add_step(session: Session, step: dict[str, Any], calls: list[Any], call_id:
         session.say("system", as_name(step.get("observation")))
         return
     action = action.strip()
-    found = payload_of_function(calls[0]) if len(calls) == 1 else None
+    found = called(as_dict(calls[0])) if len(calls) == 1 else None
     word = action.split(None, 1)[0]
-    name, arguments = found[:2] if found else (word if word in _COMMANDS else "bash", {"command": action})
+    name, arguments = word if word in _COMMANDS else "bash", {"command": action}
+    if found is not None and found.name is not None:
+        name, arguments = found.name, found.arguments
     # Recorded runs use the same id again: the number of the step tells calls apart.
     session.call(name, arguments, call_id=call_id)
     observed = step.get("observation")
@@ -218,9 +220,8 @@ class _Mini(Session):
         for action in actions:
             given = as_dict(action)
             call_id = as_name(given.get("tool_call_id")) or f"command-{len(self.calls) + 1}"
-            found = payload_of_function(calls.get(call_id))
-            command = {"command": given.get("command", action)}
-            self.call(found[0] if found else "bash", command, call_id=call_id, at=at)
+            name = called(calls.get(call_id, {})).name
+            self.call(name or "bash", {"command": given.get("command", action)}, call_id=call_id, at=at)
             self._ids.append(call_id)
 
     def _observe(self, call_id: str | None, text: str | None, extra: dict[str, Any]) -> None:

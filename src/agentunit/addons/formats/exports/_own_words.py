@@ -177,6 +177,32 @@ OPIK_WORDS = OwnWords(
 )
 
 
+DEEPEVAL_WORDS = OwnWords(
+    tool="deepeval",
+    type=("type",),
+    types={"llm": "LLM", "tool": "TOOL", "agent": "AGENT", "retriever": "RETRIEVER"},
+    input=("input",),
+    output=("output",),
+    usage=(),
+    costs=(),
+    facts={"session.id": ("threadId",), "user.id": ("userId",), "error.message": ("error",)},
+    call_facts={
+        "gen_ai.request.model": ("model",),
+        "gen_ai.provider.name": ("provider",),
+        "gen_ai.usage.input_tokens": ("inputTokenCount",),
+        "gen_ai.usage.output_tokens": ("outputTokenCount",),
+    },
+    known={
+        "": names_in(
+            "uuid name status type parentUuid traceUuid startTime endTime input output error model provider "
+            "integration inputTokenCount outputTokenCount threadId userId metadata tags environment availableTools "
+            "agentHandoffs toolsCalled expectedTools retrievalContext context expectedOutput metricsData "
+            "costPerInputToken costPerOutputToken tokenIntervals metricCollection"
+        ),
+    },
+)
+
+
 def check_words(words: OwnWords) -> None:
     """Refuse words that would be lost: a kind or an attribute that nobody knows, a field that is read and not known."""
     require_known(f"{words.tool}: a kind in types", words.types.values(), get_args(OpenInferenceKind))
@@ -190,7 +216,7 @@ def check_words(words: OwnWords) -> None:
         require_known(f"{words.tool}: the place {place!r}, of which fields are known,", [name], words.known[around])
 
 
-for _words in (LANGSMITH_WORDS, WEAVE_WORDS, OPIK_WORDS):
+for _words in (LANGSMITH_WORDS, WEAVE_WORDS, OPIK_WORDS, DEEPEVAL_WORDS):
     check_words(_words)
 require_attributes("token counts of tools", _COUNTS)
 
@@ -203,7 +229,7 @@ def attributes_in(row: Mapping[str, Any], words: OwnWords, name: str) -> dict[st
     if kind == "LLM":
         attributes |= {key: first_at(row, paths) for key, paths in words.call_facts.items()}
         attributes |= {"gen_ai.operation.name": "chat", "gen_ai.usage.cost": _sum(row, words.costs)}
-        attributes |= _counts(first_at(row, words.usage))
+        attributes |= _counts(first_at(row, words.usage) or _usage_of_reply(returned))
         attributes |= {"gen_ai.input.messages": _messages(given), "gen_ai.output.messages": _messages(returned)}
     elif kind == "TOOL":
         attributes |= {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name}
@@ -262,6 +288,15 @@ def _counts(usage: Any) -> dict[str, Any]:
     if beside and "prompt_tokens" not in usage and isinstance(usage.get("input_tokens"), int):
         counts["gen_ai.usage.input_tokens"] = usage["input_tokens"] + sum(beside)
     return counts
+
+
+def _usage_of_reply(returned: Any) -> Any:
+    """What the message of a reply says it used, where the run itself does not say it."""
+    replies = [message for each in _listed(returned) if isinstance(message := _message(each), dict)]
+    return next((first_at(reply, _REPLY_USAGES) for reply in replies if first_at(reply, _REPLY_USAGES)), None)
+
+
+_REPLY_USAGES = ("usage_metadata", "response_metadata.token_usage")
 
 
 def _json(value: Any) -> Any:

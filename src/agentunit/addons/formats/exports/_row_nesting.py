@@ -6,6 +6,7 @@ They may stand alone, in arrays, in ``{"data": […]}`` or ``{"spans": […]}``,
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from functools import wraps
 from itertools import zip_longest
@@ -114,6 +115,8 @@ def _prepared(row: dict[str, Any]) -> dict[str, Any]:
 
 def _held_by(holder: dict[str, Any], notes: ReadingNotes) -> list[Any] | NoSpan:
     trace, spans = holder.get("trace"), holder.get("spans")
+    if holder.keys() >= _DEEPEVAL_LISTS:
+        return _trace_of_deepeval(holder)
     if isinstance(trace, dict) and isinstance(spans, list) and "start_time" in trace:
         return _trace_of_opik(trace, spans)
     if isinstance(trace, dict):
@@ -121,7 +124,8 @@ def _held_by(holder: dict[str, Any], notes: ReadingNotes) -> list[Any] | NoSpan:
             notes.problems[f"{name!r} beside a trace is not part of its spans, and was left out"] += 1
         return [trace]
     if isinstance(spans, list):
-        return [_in_its_trace(each, holder) for each in spans]
+        placed = [_in_its_trace(each, holder) for each in spans]
+        return placed if holder.get("final_output") is None else [_with_answer(row, holder) for row in placed]
     parts = [holder[name] for name in ("post", "patch") if isinstance(holder.get(name), list)]
     rows = next((holder[name] for name in _ROW_LISTS if isinstance(holder.get(name), list)), None)
     if rows is not None or parts:
@@ -155,6 +159,17 @@ def _in_its_trace(row: Any, trace: dict[str, Any]) -> Any:
     return row if "context" in row or "trace_id" not in trace else {"trace_id": trace["trace_id"], **row}
 
 
+def _with_answer(row: Any, trace: dict[str, Any]) -> Any:
+    """The span of an agent of any-agent with the answer, which stands beside all spans of its trace."""
+    attributes = row.get("attributes") if isinstance(row, dict) else None
+    if not isinstance(attributes, dict) or attributes.get("gen_ai.operation.name") != "invoke_agent":
+        return row
+    answer = trace["final_output"]
+    text = answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
+    said = json.dumps([{"role": "assistant", "parts": [{"type": "text", "content": text}]}])
+    return {**row, "attributes": {"gen_ai.output.messages": said, **attributes}}
+
+
 def _trace_of_opik(trace: dict[str, Any], spans: list[Any]) -> list[Any]:
     """The spans of a trace below the trace itself, which says what was asked and answered."""
     own_id = trace.get("id")
@@ -162,6 +177,27 @@ def _trace_of_opik(trace: dict[str, Any], spans: list[Any]) -> list[Any]:
         {**trace, "trace_id": own_id, "type": "general", "usage": None},
         *({**each, "parent_span_id": each.get("parent_span_id") or own_id} for each in spans if isinstance(each, dict)),
         *(each for each in spans if not isinstance(each, dict)),
+    ]
+
+
+# A trace of DeepEval keeps its spans by their types.
+_DEEPEVAL_LISTS = frozenset(("uuid", "baseSpans", "agentSpans", "llmSpans", "toolSpans"))
+
+
+def _trace_of_deepeval(trace: dict[str, Any]) -> list[Any]:
+    """The spans of a trace below the trace itself, which says what was asked and answered."""
+    lists = {name: value for name, value in trace.items() if name.endswith("Spans") and isinstance(value, list)}
+    own = {"traceUuid": trace["uuid"], "threadId": trace.get("threadId"), "userId": trace.get("userId")}
+    own = {name: value for name, value in own.items() if value not in (None, "None")}
+    rest = {name: value for name, value in trace.items() if name not in lists and value != "None"}
+    root = {**rest, **own, "type": "trace"}
+    spans = [each for listed in lists.values() for each in listed]
+    return [
+        root,
+        *(
+            {**own, **each, "parentUuid": each.get("parentUuid") or trace["uuid"]} if isinstance(each, dict) else each
+            for each in spans
+        ),
     ]
 
 

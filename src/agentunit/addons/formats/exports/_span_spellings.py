@@ -6,7 +6,13 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
-from agentunit.addons.formats.exports._own_words import LANGSMITH_WORDS, OPIK_WORDS, WEAVE_WORDS, OwnWords
+from agentunit.addons.formats.exports._own_words import (
+    DEEPEVAL_WORDS,
+    LANGSMITH_WORDS,
+    OPIK_WORDS,
+    WEAVE_WORDS,
+    OwnWords,
+)
 from agentunit.traces.places import Paths, at, names_in
 
 MICROSECOND, NANOSECOND = 1e-6, 1e-9
@@ -256,6 +262,19 @@ SPELLINGS = (
         end=("end_time",),
         status_message=("error_info.message", "error_info.exception_type"),
         words=OPIK_WORDS,
+    ),
+    Spelling(
+        name="deepeval",
+        summary="traces of DeepEval: {uuid, baseSpans, agentSpans, llmSpans, retrieverSpans, toolSpans}",
+        marks=(("uuid",), ("traceUuid",), ("type",), ("startTime",)),
+        trace_id=("traceUuid",),
+        span_id=("uuid",),
+        parent_id=("parentUuid",),
+        span_name=("name",),
+        start=("startTime",),
+        end=("endTime",),
+        status_message=("error",),
+        words=DEEPEVAL_WORDS,
     ),
 )
 

@@ -296,4 +296,4 @@ SPAN_ROW_FORMATS = tuple(
 )
 """One format for each spelling; all are read alike, row by row, so that a mixture does no harm."""
 LOGFIRE, SPAN_JSON, SPAN_JSON_CAMEL, CLICKHOUSE, TRULENS, OTEL_JS, JAEGER, ZIPKIN, *_OWN = SPAN_ROW_FORMATS
-LANGSMITH, WEAVE, OPIK = _OWN
+LANGSMITH, WEAVE, OPIK, DEEPEVAL = _OWN
