@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, nullcontext, redirect_stdout
 from itertools import chain, islice
 from typing import IO, Any, Protocol
@@ -184,7 +184,7 @@ def score_files(options: ScoreOptions, metrics: Sequence[Any]) -> None:
         click.echo(printable_json(run_as_data(options.files, metrics, summary, table)))
     else:
         terminal = Terminal(stderr=options.out == STDIN)
-        _print(summary, metrics, options, terminal, table)
+        _print(summary, metrics, options, terminal, table, getattr(source, "repeated_ids", ()))
         print_reading(source, terminal)
     leave(decision, summary, options.as_json)
 
@@ -282,6 +282,7 @@ def _print(
     options: ScoreOptions,
     terminal: Terminal,
     table: SliceTable | None,
+    shared_ids: Collection[str],
 ) -> None:
     files = options.files
     if summary.n_cases == 0 and not summary.n_input_errors:
@@ -312,6 +313,9 @@ def _print(
     infos = {metric.name: describe(metric) for metric in metrics}
     sentence = [] if summary.counts is None else [str(summary.counts)]
     print_block(sentence, summary.findings, terminal, all_rows=options.all_rows)
+    if any(finding.cases[0] in shared_ids for finding in summary.findings):
+        said = "cases of several files have the same id: 'agentunit show FILE|FOLDER ID' lists them with their files"
+        terminal.print(said, style="dim")
     if table is not None and summary.n_cases:
         print_slices(table, infos, terminal, all_rows=options.all_rows)
     doctor = shlex.join(["agentunit", "doctor", files[0]]) if len(files) == 1 and files[0] != STDIN else ""

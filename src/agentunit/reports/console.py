@@ -297,7 +297,7 @@ def _print_judge(summary: RunSummary, infos: Mapping[str, MetricInfo], console: 
         _print_panels(panels, console)
     spent = describe_spending(summary)
     if spent:
-        print_line(printable_line("spent: " + "; ".join(f"{who} {words}" for who, words in spent)), console, "dim")
+        print_line(printable_line("spent: " + "; ".join(f"{who}: {words}" for who, words in spent)), console, "dim")
 
 
 def _print_panels(panels: Mapping[str, PanelSummary], console: Terminal) -> None:

@@ -31,7 +31,8 @@ from agentunit.reports.run_facts import (
     word_of,
 )
 
-_MOST_LISTED = 11
+_MOST_LISTED = 8
+_MOST_LINES = 11
 _LINE_LENGTH = 200
 
 
@@ -104,10 +105,10 @@ def comparison_text(comparison: Comparison) -> str:
 def _text(lines: Sequence[str], listed: Sequence[str] = ()) -> str:
     """These lines, and the first of those that are listed under them."""
     shown = [printable_line(line, _LINE_LENGTH) for line in lines if line]
-    for line in listed[:_MOST_LISTED]:
+    for line in listed[:_MOST_LINES]:
         # What belongs to the line before stands under it.
         indent = "    " if line.startswith("  ") else "  "
         shown.append(f"{indent}{printable_line(line, _LINE_LENGTH)}")
-    if len(listed) > _MOST_LISTED:
-        shown.append(f"  … and {len(listed) - _MOST_LISTED:,} more")
+    if len(listed) > _MOST_LINES:
+        shown.append(f"  … and {len(listed) - _MOST_LINES:,} more")
     return "\n".join(shown)

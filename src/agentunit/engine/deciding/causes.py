@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from agentunit.core.conversation import user_failure
 from agentunit.core.records import Outcome, Record, outcome_text
 from agentunit.core.results import Score, explained
 from agentunit.core.score_block import Cause
@@ -99,8 +100,10 @@ def cause_of_doubt(
 def fact_of(case_id: str, repeat: int | None, record: Record, scores: Mapping[str, Score]) -> Cause | None:
     """What went wrong in a trace on which no check was made; ``None`` where nothing did.
 
-    An agent that says that a tool failed did what it should.
+    An agent that says that a tool failed did what it should, and a simulated user that failed says nothing about it.
     """
+    if not record.trace.events or user_failure(record.trace) is not None:
+        return None
     found = _cause_in_trace(record, scores)
     if found is None or (found[0] == "failed call" and not _hides_failure(outcome_text(record.outcome))):
         return None
