@@ -21,7 +21,7 @@ def test_a_doubt_about_the_whole_comparison_is_printed(note):
     assert rest == ([note] if note else [])
 
 
-def test_the_sentence_comes_after_the_cases_and_before_the_way_out():
+def test_the_sentence_comes_first_and_the_way_out_last():
     standings = {
         "q1": CaseStanding("newly failing", True, False, "contains", 2, 2, 10, (3, 3)),
         "q2": CaseStanding("fixed", False, True, "contains", 0, 2, None, (0, 3)),
@@ -36,11 +36,14 @@ def test_the_sentence_comes_after_the_cases_and_before_the_way_out():
     headline = "CANNOT TELL: 1 newly failing, not tried to the end (q1)"
     decision = Decision(4, "cannot tell", headline, comparison=comparison, findings=findings, line="1 case is gone")
     out = io.StringIO()
-    print_verdict(decision, Terminal(file=out, width=80), "agentunit show new")
-    assert out.getvalue().split("\n\n")[1:] == [
+    print_verdict(decision, (), Terminal(file=out, width=80), "agentunit show new")
+    first, _, *cases = out.getvalue().split("\n\n")
+    assert first == f"{headline}\n1 case is gone"
+    assert ["", *cases] == [
+        "",
         "Newly failing, not tried to the end (1)\n"
         '  q1  missing: "Room 36" (contains failed 2 of 2, passed 3 of 3 before; broken after 10)',
         "Fixed (1)\n  q2  contains passed 2 of 2, passed 0 of 3 before",
-        "Changed: another question or expected answer under the same id (1)\n  q3",
-        f"{headline}\n1 case is gone\nnext: agentunit rerun new --newly-failing --baseline old\n",
+        "Changed: another question or expected answer under the same id (1)\n  q3\n"
+        "next: agentunit rerun new --newly-failing --baseline old\n",
     ]

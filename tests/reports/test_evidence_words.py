@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentunit.reports.case_causes import failure_of, sentence_kind
+from agentunit.engine.deciding.causes import failure_of, sentence_kind
 
 
 @pytest.mark.parametrize(

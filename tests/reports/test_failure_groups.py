@@ -4,8 +4,11 @@ import json
 
 from agentunit import DatasetCase, Outcome, Record, TraceLog
 from agentunit.adapters.failures import describe_error, traceback_text
+from agentunit.engine.deciding.causes import cause_of_failure
+from agentunit.engine.deciding.run_findings import CauseGroups
 from agentunit.formulas.statistics import quantile
-from agentunit.reports.failure_groups import describe_groups, failure_groups
+from agentunit.reports.failure_groups import describe_groups
+from agentunit.reports.finding_text import with_commands
 
 
 def failed(error: str, failure: str = "raised", trace: str = "") -> Record:
@@ -13,8 +16,11 @@ def failed(error: str, failure: str = "raised", trace: str = "") -> Record:
     return Record(DatasetCase("x"), TraceLog(metadata=metadata), Outcome(success=False, error=error))
 
 
-def groups_of(*records: Record):
-    return failure_groups(((f"q{n}", record) for n, record in enumerate(records)), "last", lambda texts: texts)
+def groups_of(*records: Record, ids=None):
+    groups = CauseGroups()
+    for n, record in enumerate(records):
+        groups.add(cause_of_failure(ids[n] if ids else f"q{n}", None, record, ""))
+    return with_commands(groups.findings(), "last")
 
 
 def test_messages_that_differ_in_values_are_one_cause_and_other_keys_are_another():
@@ -39,7 +45,7 @@ def test_timeouts_are_one_cause_wherever_the_agent_was():
 
 
 def test_repeats_of_a_case_count_but_its_id_stands_once():
-    (group,) = failure_groups([("q1", failed("E: x")), ("q1", failed("E: x"))], "last", lambda texts: texts)
+    (group,) = groups_of(failed("E: x"), failed("E: x"), ids=["q1", "q1"])
     assert (group.n_records, group.cases) == (2, ("q1",))
 
 

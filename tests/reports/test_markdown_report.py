@@ -20,8 +20,10 @@ GITHUB_LIKE = MarkdownIt("gfm-like", {"linkify": False})
 
 def test_the_table_says_value_coverage_trust_and_verdict(demo_run, faulty_tools):
     text = run_markdown(demo_run)
-    heading = "### `desk`: ❌ FAIL\n\n66 cases, the agent failed on 1 of 66 cases · run `run-1`"
-    assert text.startswith(heading)
+    assert text.startswith("### `desk`: ❌ FAIL\n\n**FAIL: 14 wrong (desk-001")
+    assert "66 cases, the agent failed on 1 of 66 cases · run `run-1`" in text
+    # What is wrong comes before any figure.
+    assert 0 < text.index("of 66 cases wrong: ") < text.index("| metric |")
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert rows[0] == "| metric | value, 95 % | scored | backend | trust | gate |"
     row = next(row for row in demo_run.summary.metrics if row.metric == "tool_success")

@@ -6,9 +6,9 @@ import io
 
 import pytest
 
-from agentunit.core.results import MetricSummary, RunSummary
+from agentunit.core.results import MetricSummary, RunFinding, RunSummary
 from agentunit.metrics.base import MetricInfo
-from agentunit.reports.console import plain_table, print_run
+from agentunit.reports.console import plain_table, print_block, print_run
 from agentunit.reports.run_console import print_runs
 from agentunit.reports.terminal import Terminal, Text
 from agentunit.store.runs import RunHeader
@@ -76,26 +76,26 @@ def test_trust_is_broken_between_words_only(trust, bounds):
             assert set(trust.split()) <= set(text.split()), text
 
 
-def test_what_to_look_at_counts_only_what_is_worth_a_look():
-    def row(metric: str, cases: list[str], n_below_best: int, share: float | None) -> MetricSummary:
-        return MetricSummary(
-            metric, "x", "1", "ok", 60, 60, mean=0.6, worst_cases=cases, n_below_best=n_below_best,
-            mean_of="" if share is None else "support", share_low=share, cut=None if share is None else (0.3, 0.44),
-            n_low_cases=None if share is None else round(60 * share),
-        )  # fmt: skip
+FINDING = RunFinding(
+    "contains", '"We ship it on Monday, and it is with you on Wednesday at the latest."', None, None, 4, ("c36",),
+    "agentunit show 20261115-100338-3288 c36", "contains",
+    'contains: missing: "Room 36", "floor 3"', None, 4, 40, "broken",
+)  # fmt: skip
 
-    worst = [f"c{number}" for number in range(5)]
-    rows = [
-        row("faithfulness", worst, 53, 0.1),  # 53 could be better; six are low
-        row("hallucination_rate", worst, 53, 0.1),
-        row("answer_correctness", worst, 41, 0.0),  # none is
-        *(row(f"check_{number}", [f"d{number}"], 1, None) for number in range(8)),
-    ]
-    infos = {each.metric: MetricInfo(each.metric, "quality", "", range=(0.0, 1.0)) for each in rows}
-    lower = MetricInfo("hallucination_rate", "quality", "", range=(0.0, 1.0), direction="lower")
-    infos["hallucination_rate"] = lower
-    summary = RunSummary(60, rows, [], 0, [], 0, 1.0)
-    text = printed(120, lambda console: print_run(summary, infos, console)).partition("Look at\n")[2]
-    assert text.splitlines()[0] == "  faithfulness, hallucination_rate: c0, c1, c2, c3, c4 and 1 more"
-    assert "answer_correctness:" not in text
-    assert "… and 3 more metrics" in text
+
+@pytest.mark.parametrize("width", [60, 72, 80, 100, 140])
+def test_a_finding_takes_two_lines_and_none_is_wider_than_the_window(width):
+    text = printed(width, lambda console: print_block(["FAIL: 4 broken"], [FINDING], console))
+    verdict, blank, *lines = text.splitlines()
+    assert (verdict, blank) == ("FAIL: 4 broken", "")
+    assert len(lines) == 2
+    assert max(map(len, lines)) <= width
+    assert lines[0].startswith("4 of 40 cases broken: contains: missing")
+    assert sum("agentunit show 20261115-100338-3288 c36" in line for line in lines) == 1
+
+
+def test_five_findings_are_shown_and_the_others_are_counted():
+    text = printed(100, lambda console: print_block(["FAIL"], [FINDING] * 7, console))
+    assert text.count("of 40 cases broken") == 5
+    assert "… and 2 more findings (--why shows them)" in text
+    assert printed(100, lambda c: print_block(["FAIL"], [FINDING] * 7, c, all_rows=True)).count("of 40 cases") == 7

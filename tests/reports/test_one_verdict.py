@@ -68,7 +68,7 @@ def reports_of(reported: ReportedRun, folder: Path) -> dict[str, str]:
     """Every report of a run as text, by name."""
     decision = reported.decision
     made = {
-        "run": printed(lambda console: print_verdict(decision, console, "next")),
+        "run": printed(lambda console: print_verdict(decision, reported.findings, console, "next", all_rows=True)),
         "show": printed(lambda console: print_stored_run(reported, console)),
         "markdown": markdown_text(reported),
         "notebook": html.unescape(run_html(reported.run)),
@@ -87,8 +87,8 @@ def reports_of(reported: ReportedRun, folder: Path) -> dict[str, str]:
 
 
 SECTIONS = {
-    "run": (r"^(?:{}) \(\d+\)\n(.*?)\n\n", r"^  (case-\d)  "),
-    "show": (r"^(?:{}) \(\d+\)\n(.*?)\n\n", r"^  (case-\d)  "),
+    "run": (r"^(?:{}) \(\d+\)\n((?:  .*\n)*)", r"^  (case-\d)  "),
+    "show": (r"^(?:{}) \(\d+\)\n((?:  .*\n)*)", r"^  (case-\d)  "),
     "markdown": (r"<summary>(?:{}) \(\d+\)</summary>(.*?)</details>", r"^- `(case-\d)` "),
     "annotations": (r"title=AgentUnit: (?:{}) \(\d+\)::([^\n]*)", r"(?:^|\t)(case-\d): "),
 }
@@ -330,7 +330,7 @@ def test_every_report_counts_cases_and_repeats_alike(store, tmp_path):
     for name in ("show", "markdown", "html"):
         assert "6 cases × 3 repeats" in made[name], name
         assert "18 cases" not in made[name], name
-    assert "The agent failed in 3 of 18 records, on 1 of 6 cases" in made["show"]
+    assert "1 of 6 cases wrong: ValueError: boom" in made["show"]
 
 
 def test_beside_a_baseline_flaky_cases_are_listed_with_why(store, tmp_path):

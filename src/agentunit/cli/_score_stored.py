@@ -22,8 +22,7 @@ from agentunit.engine.deciding.stored import SCORED_LATER
 from agentunit.engine.scoring.rescoring import score_run, sending_of_run
 from agentunit.engine.scoring.scored_run import run_from_store
 from agentunit.engine.scoring.slices import slices_of_run
-from agentunit.reports.console import print_next, print_run
-from agentunit.reports.failure_groups import print_causes
+from agentunit.reports.console import print_block, print_next, print_run
 from agentunit.reports.printable import printable_json
 from agentunit.reports.progress import Progress
 from agentunit.reports.reported_run import Mask, ReportedRun
@@ -68,18 +67,20 @@ def score_stored_run(options: ScoreOptions, metrics: Sequence[Any]) -> None:
         summary = mask.view(scored.summary())
         table = None if options.by is None else mask.view(sliced_as_asked(slices_of_run, scored, options.by))
         reported = ReportedRun(scored, store=store, show_personal_data=options.show_personal_data)
-        causes = [] if as_json else reported.causes
+        findings = [] if as_json else reported.findings
+        counts = reported.decision.counts
     decision = decide_scoring(summary, options.max_errors)
     remember_exit_code(decision.exit_code)
     if as_json:
         click.echo(printable_json(run_as_data([header.id], metrics, summary, table)))
     else:
         infos = {row.metric: scored.info(row.metric) for row in summary.metrics}
+        console = Terminal()
+        print_block([str(counts)] if counts else [], findings, console, all_rows=options.all_rows)
+        print_run(summary, infos, console, all_rows=options.all_rows)
         if table is not None:
-            print_slices(table, infos, Terminal(), all_rows=options.all_rows)
-        print_run(summary, infos, Terminal())
-        print_causes(causes, Terminal())
-        print_next([f"agentunit show {header.id}"], Terminal())
+            print_slices(table, infos, console, all_rows=options.all_rows)
+        print_next([f"agentunit show {header.id}"], console)
     leave(decision, summary, as_json)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Sequence
 
@@ -10,6 +11,7 @@ import click
 from agentunit.cli.options import InputFailure
 from agentunit.cli.references import (
     find_reported_run,
+    is_demo,
     meant_case,
     names_traces,
     sliced_as_asked,
@@ -41,7 +43,9 @@ def show_run(
     show_personal_data: bool,
 ) -> None:
     """Print a run of a store or a file, or one of its cases, or a case of a file of traces."""
-    if names_traces(run_reference, store_path):
+    if is_demo(run_reference, store_path) or names_traces(run_reference, store_path):
+        if case_id is None and is_demo(run_reference, store_path):
+            raise click.UsageError("'agentunit demo' shows the recording, 'agentunit show demo CASE' one of its cases")
         if case_id is None:
             _refuse_unreadable(run_reference)
             raise click.UsageError(
@@ -79,6 +83,7 @@ def show_run(
             click.echo(printable_json({**run_as_data(reported), **sliced}))
         else:
             next_steps = _next_steps(reported, run_reference, store_path)
+            reported.shown_as = run_reference
             print_stored_run(reported, Terminal(), next_steps=next_steps, all_rows=all_rows)
 
 
@@ -111,24 +116,28 @@ def _cases_of_file(
     """
     from agentunit.cli.trace_inputs import trace_files_from
     from agentunit.core.records import Record
+    from agentunit.datasets.demo import DEMO, DEMO_METRICS, demo_records
     from agentunit.engine.scoring.records import score
     from agentunit.metrics.parameters import kept_here
     from agentunit.metrics.registry import DEFAULT_METRICS, resolve_metrics
 
-    metrics = [kept for each in resolve_metrics(DEFAULT_METRICS) if (kept := kept_here(each)) is not None]
+    is_recording = path == DEMO and not os.path.exists(path)
+    names = DEMO_METRICS if is_recording else DEFAULT_METRICS
+    metrics = [kept for each in resolve_metrics(names) if (kept := kept_here(each)) is not None]
     ids: dict[str, None] = {}
     wanted: list[Record] = []
     place_of: list[int] = []
     files: list[str] = []
-    source = trace_files_from([path], None, "trace")
-    for position, record in enumerate(each for each in source if isinstance(each, Record)):
+    source = None if is_recording else trace_files_from([path], None, "trace")
+    records = demo_records() if source is None else iter(source)
+    for position, record in enumerate(each for each in records if isinstance(each, Record)):
         # As scoring calls it.
         record.case.id = record.case.id or f"case-{position + 1}"
         ids[record.case.id] = None
         if record.case.id == case_id:
             wanted.append(record)
             place_of.append(position)
-            files.append(source.current_file or "")
+            files.append("" if source is None else source.current_file or "")
     scored = list(score(wanted, metrics)) if wanted else []
     found = [
         ReportedCase(place_of[place], place, record.case.id, False, 0.0, record, case.scores)

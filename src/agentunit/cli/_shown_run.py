@@ -20,8 +20,8 @@ from agentunit.engine.recording.suite import SuiteError
 from agentunit.engine.recording.suite_run import RunRequest, RunResult, SuiteRun
 from agentunit.engine.scoring.scored_run import ScoredRun
 from agentunit.formulas.text import number
-from agentunit.reports.console import print_line, print_run
-from agentunit.reports.decision_console import next_command, print_verdict
+from agentunit.reports.console import print_line, print_next, print_run
+from agentunit.reports.decision_console import next_command, print_details, print_verdict_block
 from agentunit.reports.figures import counted
 from agentunit.reports.printable import printable_json, printable_line
 from agentunit.reports.progress import Progress, RecordingLine
@@ -184,16 +184,20 @@ class ShownRun(SuiteRun):
                 "run": scored.header,
                 "summary": reported.summary,
                 "failures": reported.failures,
+                "findings": reported.findings,
                 **decision_as_data(decision),
             }
             click.echo(printable_json(facts))
         else:
+            reported.shown_as = "last"
             console = Terminal()
+            print_verdict_block(decision, reported.findings, console, all_rows=asked.all_rows)
             gated = {verdict.gate.metric for verdict in decision.gates}
             print_run(reported.summary, reported.infos, console, all_rows=asked.all_rows, gated=gated)
-            for line in failures:
-                print_line(line, console)
-            next_step = next_command(scored.header.id, decision)
-            print_verdict(decision, console, next_step, all_rows=asked.all_rows)
+            print_details(decision, console, all_rows=asked.all_rows)
+            for line in failures[-1:]:
+                # How to run them again; which they are is a finding.
+                print_line(line.strip(), console)
+            print_next([decision.way_out or next_command(scored.header.id, decision)], console)
         if decision.exit_code:
             raise click.exceptions.Exit(decision.exit_code)

@@ -26,6 +26,7 @@ from agentunit.cli.options import (
 from agentunit.cli.references import how_to_complete, load_run, shown_name, sliced_as_asked
 from agentunit.cli.streams import remember_exit_code
 from agentunit.cli.taken_in import run_or_traces
+from agentunit.core.results import RunFinding
 from agentunit.engine.deciding.compare import compare_runs
 from agentunit.engine.deciding.comparison import ALPHA, Comparison, labels_of
 from agentunit.engine.deciding.cut_offs import margins_from
@@ -35,16 +36,17 @@ from agentunit.engine.deciding.stored import keep_decision
 from agentunit.engine.recording.suite_run import baseline_reference
 from agentunit.engine.scoring.scored_run import ScoredRun
 from agentunit.engine.scoring.slices import slices_of_comparison
+from agentunit.reports.console import print_line, print_next
 from agentunit.reports.decision_console import (
     next_command,
     print_comparison,
-    print_decision,
-    print_sentence,
+    print_known_failures,
     print_verdict,
+    print_verdict_block,
 )
 from agentunit.reports.json_report import decision_as_data
-from agentunit.reports.printable import printable_json
-from agentunit.reports.reported_run import Mask
+from agentunit.reports.printable import printable_json, printable_line
+from agentunit.reports.reported_run import Mask, ReportedRun
 from agentunit.reports.several_runs import print_several
 from agentunit.reports.slice_table import print_slices
 from agentunit.reports.terminal import Terminal
@@ -160,7 +162,9 @@ def compare(
     if len(new) == 1:
         steps = how_to_complete(dict(zip(references, (old, *new), strict=True)), store_path)
         steps = steps or [next_command(shown_name(references[1], new[0]), decisions[0])]
-        print_verdict(decisions[0], Terminal(), *steps, all_rows=all_rows)
+        shown = shown_name(references[1], new[0])
+        findings = findings_of_file_or_run(new[0], decisions[0], shown, show_personal_data)
+        print_verdict(decisions[0], findings, Terminal(), *steps, all_rows=all_rows)
     else:
         print_several(decisions, labels, base, Terminal(), _report_of(references), all_rows=all_rows)
     _leave(exit_code)
@@ -195,14 +199,25 @@ def compare_variants(
         click.echo(printable_json({"comparisons": [decision_as_data(each) for each in found], **facts}))
         return
     console = Terminal()
+    print_verdict_block(decision, (), console)
     if len(found) == 1:
+        print_line(printable_line(found[0].said), console, "bold")
         print_comparison(found[0], console, all_rows=all_rows)
-        print_sentence(found[0], found[0].said, console)
     else:
         labels = [label for label, _ in others]
         print_several(found, labels, base, console, all_rows=all_rows, as_verdicts=False)
         next_step = _report_of([run.header.id for run in variants.values()])
-    print_decision(decision, console, next_step)
+    print_known_failures([decision], console)
+    print_next([decision.way_out or next_step], console)
+
+
+def findings_of_file_or_run(
+    run: ScoredRun, decision: Decision, shown_as: str, show_personal_data: bool
+) -> list[RunFinding]:
+    """What is wrong with a run by a decision that was made here."""
+    reported = ReportedRun(run, decision=decision, show_personal_data=show_personal_data)
+    reported.shown_as = shown_as
+    return reported.findings
 
 
 def keep_beside(run: ScoredRun, decision: Decision, made_by: str, store_path: str, **options: Any) -> Decision:

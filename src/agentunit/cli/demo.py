@@ -10,29 +10,16 @@ from agentunit.cli.options import InputFailure, all_rows_option, json_option
 from agentunit.core.codec import encode_record
 from agentunit.core.records import Record
 from agentunit.core.results import encode_json
-from agentunit.datasets.demo import demo_records
+from agentunit.datasets.demo import DEMO, DEMO_METRICS, demo_records
 from agentunit.engine.scoring.records import score
 from agentunit.metrics.base import describe
 from agentunit.metrics.parameters import kept_here
 from agentunit.metrics.registry import resolve_metrics
-from agentunit.reports.console import print_run
+from agentunit.reports.console import print_block, print_run
+from agentunit.reports.finding_text import with_commands
 from agentunit.reports.printable import printable
+from agentunit.reports.reported_run import Mask
 from agentunit.reports.terminal import Terminal
-
-_METRICS = (
-    "task_success",
-    "answer_correctness",
-    "faithfulness",
-    "hallucination_rate",
-    "retrieval_quality",
-    "tool_success",
-    "pii_leakage",
-    "tool_trajectory",
-    "contains",
-    "cost",
-    "token_usage",
-    "response_time",
-)
 
 
 @click.command()
@@ -54,16 +41,14 @@ def demo(as_json: bool, save: str | None, all_rows: bool) -> None:
         _save(save)
         return
     # A judge that is configured is for the user's own data: the demo stays offline.
-    metrics = [metric for each in resolve_metrics(_METRICS) if (metric := kept_here(each)) is not None]
-    summary = score(demo_records(), metrics).summary()
+    metrics = [metric for each in resolve_metrics(DEMO_METRICS) if (metric := kept_here(each)) is not None]
+    run = score(demo_records(), metrics)
+    summary = Mask().view(run.summary())
     if as_json:
         click.echo(encode_json(summary).decode())
         return
     console = Terminal()
-    console.print(
-        f"A customer desk of five rule-based agents, recorded on {summary.n_cases} questions (clock, tokens and prices "
-        "are simulated), scored on this machine.\n",
-    )
+    print_block([str(summary.counts)], with_commands(summary.findings, DEMO), console, all_rows=all_rows)
     print_run(
         summary,
         {metric.name: describe(metric) for metric in metrics},

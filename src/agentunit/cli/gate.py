@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import click
 
-from agentunit.cli.compare import compare_as_asked, comparison_options, keep_beside
+from agentunit.cli.compare import compare_as_asked, comparison_options, findings_of_file_or_run, keep_beside
 from agentunit.cli.options import json_option, show_personal_data_option, store_option, unsure_option
 from agentunit.cli.references import how_to_complete, load_run, shown_name
 from agentunit.cli.streams import remember_exit_code
@@ -127,7 +127,8 @@ def gate(
     else:
         console = Terminal()
         steps = how_to_complete(runs, store_path) or [next_command(shown_name(reference, run), decision)]
-        print_verdict(decision, console, *steps)
+        findings = findings_of_file_or_run(run, decision, shown_name(reference, run), show_personal_data)
+        print_verdict(decision, findings, console, *steps, all_gates=True)
         own = own_decision(run)
         if own is not None and own.exit_code > decision.exit_code == 0:
             # It was decided by more than these gates: it was held against a baseline.

@@ -16,6 +16,7 @@ import msgspec
 from agentunit.cli.options import InputFailure, open_store
 from agentunit.core.codec import RecordError
 from agentunit.core.results import describe_own_file
+from agentunit.datasets.demo import DEMO
 from agentunit.engine.deciding.gate_expressions import GateError
 from agentunit.engine.scoring.score_rows import is_table
 from agentunit.engine.scoring.scored_run import ScoredRun, find_scored_run, is_unfinished, n_with_scores, run_from_file
@@ -148,6 +149,20 @@ def names_traces(reference: str, store_path: str) -> bool:
         return not (is_portable(reference) or is_table(reference))
     if not os.path.isdir(reference) or not may_exist(store_path):
         return os.path.isdir(reference)
+    with open_store(store_path, read_only=True) as store:
+        try:
+            store.find_run(reference)
+        except StoreError:
+            return True
+    return False
+
+
+def is_demo(reference: str, store_path: str) -> bool:
+    """Whether a reference is the bundled recording. A file or run that is called so comes first."""
+    if reference != DEMO or os.path.exists(reference):
+        return False
+    if not may_exist(store_path):
+        return True
     with open_store(store_path, read_only=True) as store:
         try:
             store.find_run(reference)

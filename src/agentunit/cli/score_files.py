@@ -36,11 +36,12 @@ from agentunit.engine.scoring.judging import SAMPLE_SIZE, judged_metrics, plan_s
 from agentunit.engine.scoring.records import Run, RunTotals, WorkFailed
 from agentunit.engine.scoring.records import score as score_records
 from agentunit.engine.scoring.score_rows import is_table_name
-from agentunit.engine.scoring.slices import Slices
+from agentunit.engine.scoring.slices import Slices, SliceTable
 from agentunit.metrics.base import describe
-from agentunit.reports.console import print_run
+from agentunit.reports.console import print_block, print_run
 from agentunit.reports.figures import counted
-from agentunit.reports.printable import printable_json, printable_line, show_command
+from agentunit.reports.finding_text import with_commands
+from agentunit.reports.printable import printable_json, printable_line
 from agentunit.reports.progress import Progress
 from agentunit.reports.reported_run import Mask
 from agentunit.reports.slice_table import print_slices
@@ -183,12 +184,14 @@ def score_files(options: ScoreOptions, metrics: Sequence[Any]) -> None:
         click.echo(printable_json(run_as_data(options.files, metrics, summary, table)))
     else:
         terminal = Terminal(stderr=options.out == STDIN)
+        _print(summary, metrics, options, terminal, table, getattr(source, "repeated_ids", ()))
         print_reading(source, terminal)
-        if table is not None and summary.n_cases:
-            infos = {metric.name: describe(metric) for metric in metrics}
-            print_slices(table, infos, terminal, all_rows=options.all_rows)
-        _print(summary, metrics, options, terminal, getattr(source, "repeated_ids", ()))
     leave(decision, summary, options.as_json)
+
+
+def source_reference(files: Sequence[str]) -> str:
+    """The file that 'agentunit show' finds a case in; empty where there are several, or it is gone."""
+    return files[0] if len(files) == 1 and os.path.exists(files[0]) else ""
 
 
 def _refuse_what_does_not_fit(options: ScoreOptions) -> None:
@@ -278,12 +281,14 @@ def _print(
     metrics: Sequence[Any],
     options: ScoreOptions,
     terminal: Terminal,
+    table: SliceTable | None,
     shared_ids: Collection[str],
 ) -> None:
     files = options.files
     if summary.n_cases == 0 and not summary.n_input_errors:
         click.echo(printable_line(f"nothing to score: {', '.join(files)} holds no records"), err=True)
         return
+    summary.findings = with_commands(summary.findings, source_reference(files))
     # Without a case nothing was written.
     out = options.out if summary.n_cases or options.out == STDIN else None
     steps = []
@@ -293,8 +298,8 @@ def _print(
         steps.append(shlex.join(["agentunit", "show", out]))
     elif out and out != STDIN:
         steps.append(f"every case's scores are in {out}")
-    elif worst := _worst_case(summary, metrics) if len(files) == 1 and os.path.exists(files[0]) else None:
-        steps.append(show_command(files[0], worst))
+    elif summary.findings and summary.findings[0].next:
+        steps.append(summary.findings[0].next)
     elif summary.n_cases and not out and len(files) == 1 and files[0] != STDIN:
         # What is given by a pipe is gone, and a line of a hundred files is no help.
         command = ["agentunit", "score", files[0], *(word for name in options.names for word in ("--metrics", name))]
@@ -306,11 +311,12 @@ def _print(
     ]:
         steps.append(f"agentunit metrics {informational[0]} explains why it is only informational")
     infos = {metric.name: describe(metric) for metric in metrics}
-    print_run(summary, infos, terminal, next_steps=steps, shared_ids=shared_ids)
-
-
-def _worst_case(summary: RunSummary, metrics: Sequence[Any]) -> str | None:
-    """The first of the cases that the table says to look at."""
-    scores = {metric.name for metric in metrics if describe(metric).unit == "score"}
-    rows = (row for row in summary.metrics if row.status == "ok" and row.metric in scores)
-    return next((case for row in rows for case in row.worst_cases), None)
+    sentence = [] if summary.counts is None else [str(summary.counts)]
+    print_block(sentence, summary.findings, terminal, all_rows=options.all_rows)
+    if any(finding.cases[0] in shared_ids for finding in summary.findings):
+        said = "cases of several files have the same id: 'agentunit show FILE|FOLDER ID' lists them with their files"
+        terminal.print(said, style="dim")
+    if table is not None and summary.n_cases:
+        print_slices(table, infos, terminal, all_rows=options.all_rows)
+    doctor = shlex.join(["agentunit", "doctor", files[0]]) if len(files) == 1 and files[0] != STDIN else ""
+    print_run(summary, infos, terminal, next_steps=steps, all_rows=options.all_rows, doctor=doctor)

@@ -23,6 +23,10 @@ EVIDENCE_NOTE = "evidence_note"
 """The key of a detail that says that the score rests on evidence with which its worth was not measured."""
 
 
+CaseState = Literal["fine", "wrong", "flaky", "doubtful", "unknown"]
+STATES: tuple[CaseState, ...] = ("fine", "wrong", "flaky", "doubtful", "unknown")
+
+
 @dataclass(slots=True)
 class MetricResult:
     """What a metric says about one case: a value, or ``None`` with ``detail["reason"]``."""
@@ -251,6 +255,55 @@ class Unscored(Struct):
     n_records: int = 0
 
 
+@dataclass(frozen=True)
+class CaseCounts:
+    """How many cases of a run are fine, wrong, flaky, doubtful, or without anything that says so."""
+
+    fine: int = 0
+    wrong: int = 0
+    flaky: int = 0
+    doubtful: int = 0
+    unknown: int = 0
+
+    @property
+    def n_cases(self) -> int:
+        """All cases."""
+        return self.fine + self.wrong + self.flaky + self.doubtful + self.unknown
+
+    def __str__(self) -> str:
+        named = [(state, getattr(self, state)) for state in STATES]
+        shown = [f"{n:,} {'without a check' if state == 'unknown' else state}" for state, n in named if n]
+        return f"{self.n_cases:,} {'case' if self.n_cases == 1 else 'cases'}: {', '.join(shown)}"
+
+
+class RunFinding(Struct, frozen=True):
+    """One thing that is wrong with a run: ``n_cases`` of ``n_of`` stand as ``word`` says, for the same cause.
+
+    ``name`` says what is wrong, ``error`` is the evidence of the first case, ``next`` the command that shows it.
+    ``kind`` is the kind of cause. What an agent raised has a ``place`` in the user's code, the ``line`` itself, and in
+    ``failure`` how the agent failed. ``slice`` says where most of the cases are, when that is somewhere special, and
+    then ``n_of`` counts the cases there. ``cases`` are the first ids in dataset order; ``n_records`` counts repeats.
+    The example is the first case, in its ``repeat`` where there are several, of the run or file ``reference`` where
+    that is not the one of all.
+    """
+
+    failure: Said
+    error: Said
+    place: Said | None
+    line: Said | None
+    n_records: int
+    cases: tuple[str, ...]
+    next: str
+    kind: str = "exception"
+    name: Said = ""
+    slice: Said | None = None
+    n_cases: int = 0
+    n_of: int = 0
+    word: str = ""
+    repeat: int | None = None
+    reference: str = ""
+
+
 class RunSummary(Struct):
     """The aggregate of a run: one row a metric and backend, what was not scored, and what could not be read.
 
@@ -258,7 +311,8 @@ class RunSummary(Struct):
     neither an answer nor an event; in ``n_user_failed`` the simulated user failed, so that they are not scored.
     ``judge`` is what a judge took for scores, where one was asked, and ``simulated_user`` what it took to play users
     (``n_scores`` conversations). Where intervals are over
-    clusters of cases, ``clustered_by`` is the field that makes them, and ``n_clusters`` how many there are.
+    clusters of cases, ``clustered_by`` is the field that makes them, and ``n_clusters`` how many there are. ``counts``
+    and ``findings`` say how the cases of files stand; those of a stored run are in its decision.
     """
 
     n_cases: int
@@ -276,6 +330,8 @@ class RunSummary(Struct):
     n_clusters: int | None = None
     n_user_failed: int = 0
     simulated_user: JudgeSpend | None = None
+    counts: CaseCounts | None = None
+    findings: list[RunFinding] = []
 
     def __repr__(self) -> str:
         return str(import_module("agentunit.reports.printed").summary_text(self))

@@ -48,6 +48,48 @@ class MaskedValues(Struct, array_like=True):
     survivors: list[tuple[str, str, str]] = []
 
 
+class Cause(Struct, frozen=True, array_like=True):
+    """Why one case is not fine. ``words`` are what cases with the same cause share, ``error`` is the evidence.
+
+    ``repeat`` counts from 0; ``None`` where the case was recorded once. ``word`` says how the case stands. What an
+    agent raised has a ``place`` in the user's code and the ``line`` itself, and ``failure`` says how the agent failed.
+    ``reference`` is the run or file to show the case of, where that is not the one of all.
+    """
+
+    case_id: str
+    repeat: int | None
+    kind: str
+    words: str
+    error: str
+    slices: tuple[str, ...] = ()
+    reference: str = ""
+    word: str = ""
+    place: str = ""
+    line: str = ""
+    failure: str = ""
+
+
+class CauseGroup(Struct, array_like=True):
+    """The cases with one cause: the first of them, how many they are, and in which slices."""
+
+    first: Cause
+    n_records: int
+    ids: list[str]
+    n_cases: int
+    slices: dict[str, int]
+    is_alike: bool = True
+    """Whether all of them say the same to the letter."""
+    last_id: str = ""
+
+
+class TallyColumns(Struct, array_like=True):
+    """How the cases of a block stand, by state, why those are not fine, and how many are of each kind."""
+
+    counts: list[int]
+    groups: list[CauseGroup]
+    slices: dict[str, int]
+
+
 class Block(Struct, array_like=True, tag="block"):
     """Some records of one unit of work after scoring, or after they were written again.
 
@@ -66,6 +108,7 @@ class Block(Struct, array_like=True, tag="block"):
     slices: SliceColumns | None = None
     masked: MaskedValues | None = None
     first: int = 0
+    tally: TallyColumns | None = None
 
 
 Place = tuple[int, int]

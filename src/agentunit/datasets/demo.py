@@ -9,6 +9,23 @@ from agentunit.core.records import Record
 from agentunit.core.results import InputError
 from agentunit.traces.native import RecordFile
 
+DEMO = "demo"
+"""What commands call the recording."""
+DEMO_METRICS = (
+    "task_success",
+    "answer_correctness",
+    "faithfulness",
+    "hallucination_rate",
+    "retrieval_quality",
+    "tool_success",
+    "pii_leakage",
+    "tool_trajectory",
+    "contains",
+    "cost",
+    "token_usage",
+    "response_time",
+)
+
 
 def demo_records() -> Iterator[Record | InputError]:
     """The records of the demo, as ``agentunit demo`` scores them."""

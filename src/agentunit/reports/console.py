@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from agentunit.backends.quality import LEXICAL, missing_local_model
-from agentunit.core.results import InputError, MetricSummary, PanelSummary, RunSummary, Unscored
+from agentunit.core.conversation import USER_FAILED
+from agentunit.core.results import InputError, MetricSummary, PanelSummary, RunFinding, RunSummary, Unscored
 from agentunit.formulas.text import number
 from agentunit.metrics.base import MetricInfo
 from agentunit.reports.figures import (
@@ -18,10 +19,10 @@ from agentunit.reports.figures import (
     duration,
     informational_notes,
     metric_cells,
-    n_to_look_at,
     spread_rows,
     threshold_notes,
 )
+from agentunit.reports.finding_text import FindingText, describe_run_finding
 from agentunit.reports.printable import printable, printable_line
 from agentunit.reports.raters import LABELED_ROW, label_notes, labeled_cells
 from agentunit.reports.terminal import Column, Terminal, Text, TextTable, cell_len
@@ -31,7 +32,11 @@ ROWS_SHOWN = 10
 _NARROW, _VALUE_WIDTH, _TRUST_WIDTH = 90, len("0.93 [0.82, 0.98]"), len("useful, AUROC 0.73;")
 _ERRORS_SHOWN = 10
 _REASONS_SHOWN = 10
-_LINES_TO_LOOK_AT = 6
+FINDINGS_SHOWN = 5
+_INDENT = "    "
+_LONGEST_SENTENCE = 400
+# The room that evidence needs beside the command of its finding.
+_LEAST_EVIDENCE = 24
 _CASES_NAMED = 2
 
 
@@ -51,6 +56,65 @@ def print_next(steps: Iterable[str], console: Terminal) -> None:
         print_line(f"next: {step}", console, "bold")
 
 
+def print_block(
+    sentence: Sequence[str],
+    findings: Sequence[RunFinding],
+    console: Terminal,
+    *,
+    style: str = "bold",
+    healthy: str = "",
+    all_rows: bool = False,
+) -> None:
+    """What every screen begins with: the verdict in a sentence, what statistics add, and what is wrong, with evidence.
+
+    ``healthy`` is said where nothing is. Five findings are shown, unless ``all_rows``.
+    """
+    for place, line in enumerate(sentence):
+        print_line(printable_line(line, _LONGEST_SENTENCE), console, "dim" if place else style)
+    if not findings and healthy:
+        print_line(healthy, console)
+    shown = findings if all_rows else findings[:FINDINGS_SHOWN]
+    if shown:
+        console.print()
+    for finding in shown:
+        _print_finding(describe_run_finding(finding), console)
+    if len(shown) < len(findings):
+        more = counted(len(findings) - len(shown), "more finding")
+        console.print(f"… and {more} (--why shows them)", style="dim")
+
+
+def _print_finding(finding: FindingText, console: Terminal) -> None:
+    """What is wrong on one line, the evidence on the next; the command is at the end of the one that has room."""
+    room = console.width - cell_len(finding.command) - 2
+    evidence = f"{_INDENT}{finding.evidence}" if finding.evidence else ""
+    is_beside = cell_len(finding.what) <= room
+    first = Text(finding.what if is_beside else printable_line(finding.what, console.width), style="bold")
+    if is_beside:
+        first.append(" " * (room - cell_len(finding.what) + 2)).append(finding.command, style="not bold dim")
+    console.print(first, soft_wrap=True)
+    if is_beside:
+        if evidence:
+            console.print(Text(_clipped_line(evidence, console.width)), soft_wrap=True)
+        return
+    if room < _LEAST_EVIDENCE:
+        console.print(Text(f"{_INDENT}{finding.command}", style="dim"), soft_wrap=True)
+        return
+    said = _clipped_line(evidence, room)
+    second = Text(said).append(" " * (room - cell_len(said) + 2)).append(finding.command, style="dim")
+    console.print(second, soft_wrap=True)
+
+
+def _clipped_line(text: str, width: int) -> str:
+    """A line cut between words to a width in columns."""
+    if cell_len(text) <= width:
+        return text
+    words = text.split(" ")
+    while len(words) > 1 and cell_len(" ".join(words)) > width - 2:
+        words.pop()
+    cut = " ".join(words)
+    return f"{cut} …" if cell_len(cut) <= width - 2 else f"{cut[: max(0, width - 2)]}…"
+
+
 def print_run(
     summary: RunSummary,
     infos: Mapping[str, MetricInfo],
@@ -59,35 +123,38 @@ def print_run(
     next_steps: Iterable[str] = (),
     all_rows: bool = True,
     gated: Collection[str] = (),
-    shared_ids: Collection[str] = (),
+    doctor: str = "",
 ) -> None:
-    """Print the table of a run, its gaps, its errors and the next commands.
+    """Print the table of a run, what was not scored, its errors and the next commands.
 
-    Without ``all_rows`` the table has ten rows: those of the metrics that are ``gated`` first. ``shared_ids`` are ids
-    that several cases have.
+    Without ``all_rows`` the table has at most ten rows: those of the metrics that are ``gated`` first, and none that
+    only describe. ``doctor`` is the command that says what a run's traces lack.
     """
     if summary.n_cases:
-        shown = summary.metrics if all_rows else _first_rows(summary.metrics, gated)
-        console.print(_table(shown, infos, console.width))
+        shown = summary.metrics if all_rows else _first_rows(summary.metrics, infos, gated)
+        if shown:
+            console.print()
+            console.print(_table(shown, infos, console.width) if all_rows else _short_table(shown, infos))
         if len(shown) < len(summary.metrics):
             left_out = counted(len(summary.metrics) - len(shown), "more row")
-            console.print(f"… and {left_out} (--all shows them)", style="dim")
+            console.print(f"… and {left_out} (--why shows them)", style="dim")
         if clusters := describe_clusters(summary):
             print_line(printable_line(clusters), console, "dim")
-        notes = threshold_notes(shown)
-        if any(row.labeled is not None or row.mean_of for row in shown):
-            notes = [*label_notes(shown), *notes]
-        for note in notes:
-            print_line(printable_line(note), console, "dim")
+        if any(row.labeled is not None for row in shown) or all_rows:
+            for note in label_notes(shown):
+                print_line(printable_line(note), console, "dim")
+        if all_rows:
+            for note in threshold_notes(shown):
+                print_line(printable_line(note), console, "dim")
         if any(row.status == "informational" for row in shown):
             _print_informational(shown, console)
-        if summary.n_repeats > 1:
+        if all_rows and summary.n_repeats > 1:
             _print_repeats(summary.metrics, infos, console)
-        _print_judge(summary, infos, console)
-        if any(row.worst_cases for row in shown):
-            _print_worst(shown, summary.metrics, infos, shared_ids, console)
+        _print_judge(summary, infos, console, all_rows=all_rows)
     if summary.unscored:
-        _print_unscored(summary.unscored, console)
+        # Where nothing was scored, why is all there is to say.
+        is_all = all_rows or not any(row.n_scored for row in summary.metrics)
+        _print_unscored(summary.unscored, console, all_rows=is_all, doctor=doctor)
     if summary.n_input_errors:
         _print_input_errors(summary, console)
     rate = f" ({summary.n_cases / summary.elapsed_s:,.0f}/s)" if summary.elapsed_s > 0 else ""
@@ -102,15 +169,48 @@ def print_run(
     print_next(next_steps, console)
 
 
-def _first_rows(rows: list[MetricSummary], gated: Collection[str]) -> list[MetricSummary]:
-    """The rows to show where there are many, in their order: gated ones, and one a metric before further backends."""
+def _first_rows(
+    rows: list[MetricSummary], infos: Mapping[str, MetricInfo], gated: Collection[str]
+) -> list[MetricSummary]:
+    """The rows to show where there are many, in their order: gated ones, and one a metric before further backends.
+
+    Left out are those that say nothing to act on: no score, one that only describes, the mirror of another.
+    """
     seen: set[str] = set()
     ranked = []
+    names = {row.metric for row in rows}
     for place, row in enumerate(rows):
-        is_useful = row.status == "ok" and row.n_scored > 0
-        ranked.append((row.metric not in gated, row.metric in seen, not is_useful, place))
+        is_gated = row.metric in gated
+        is_mirror = row.metric == "hallucination_rate" and "faithfulness" in names
+        is_useful = row.n_scored > 0 and not is_mirror and infos[row.metric].trust.get(row.backend) != "descriptive"
+        if is_gated or is_useful:
+            ranked.append((not is_gated, row.metric in seen, row.status != "ok", place))
         seen.add(row.metric)
     return [rows[place] for place in sorted(rank[-1] for rank in sorted(ranked)[:ROWS_SHOWN])]
+
+
+def _short_table(rows: list[MetricSummary], infos: Mapping[str, MetricInfo]) -> TextTable:
+    """What a metric came to, on how many cases, and what that is worth in one word."""
+    table = plain_table("metric", INTERVAL_HEADING, "scored", "trust", right=("scored",), fixed=("metric", "scored"))
+    for row in rows:
+        cells = metric_cells(row, infos[row.metric])
+        is_one_of_several = sum(other.metric == row.metric for other in rows) > 1
+        backend = f" ({row.backend})" if is_one_of_several and row.n_scored else ""
+        mark = " i" if row.status == "informational" else ""
+        # How many degrees reach their thresholds is for who asks: cases say more.
+        value = cells.value.partition("], ")[0] + "]" if row.cut is not None and "], " in cells.value else cells.value
+        table.add_row(
+            Text(printable_line(f"{row.metric}{cells.mark}{mark}{backend}")),
+            Text(value),
+            Text(cells.scored, style="" if row.n_scored == row.n_cases else "yellow"),
+            Text(printable_line(row.trust.partition(",")[0].partition(" ")[0] if row.trust else "–")),
+            style="" if row.status == "ok" else "dim",
+        )
+        labeled = None if row.labeled is None else labeled_cells(row, infos[row.metric])
+        if labeled is not None:
+            shown = map(printable_line, (labeled.value, labeled.scored, labeled.trust))
+            table.add_row(f"  {LABELED_ROW}{labeled.mark}", *map(Text, shown), style="bold")
+    return table
 
 
 def _table(rows: list[MetricSummary], infos: Mapping[str, MetricInfo], width: int) -> TextTable:
@@ -172,40 +272,6 @@ def _print_informational(rows: list[MetricSummary], console: Terminal) -> None:
         print_line(f"i  {command} adds the local model, whose scores are worth more", console, "dim")
 
 
-def _print_worst(
-    rows: list[MetricSummary],
-    all_rows: list[MetricSummary],
-    infos: Mapping[str, MetricInfo],
-    shared_ids: Collection[str],
-    console: Terminal,
-) -> None:
-    # Only where a low score is a fault: the dearest case of a cheap run is not one.
-    faulty = [row for row in rows if row.worst_cases and row.status == "ok" and infos[row.metric].unit == "score"]
-    # Metrics that name the same cases, such as faithfulness and hallucination_rate, share a line.
-    by_cases: dict[str, list[str]] = {}
-    for row in faulty:
-        n_faulty = n_to_look_at(row)
-        if not n_faulty:
-            continue
-        backend = f" ({row.backend})" if sum(other.metric == row.metric for other in all_rows) > 1 else ""
-        named = row.worst_cases[:n_faulty]
-        more = f" and {n_faulty - len(named):,} more" if n_faulty > len(named) else ""
-        marked = ", ".join(f"{case_id} *" if case_id in shared_ids else case_id for case_id in named)
-        by_cases.setdefault(f"{marked}{more}", []).append(f"{row.metric}{backend}")
-    if not by_cases:
-        return
-    console.print("\nLook at", style="bold")
-    lines = [f"{', '.join(metrics)}: {cases}" for cases, metrics in by_cases.items()]
-    for line in lines[:_LINES_TO_LOOK_AT]:
-        print_line("  " + printable_line(line), console)
-    if len(lines) > _LINES_TO_LOOK_AT:
-        left_off = counted(len(lines) - _LINES_TO_LOOK_AT, "more metric")
-        console.print(f"  … and {left_off} (--json lists them)", style="dim")
-    if any(case_id in shared_ids for row in faulty for case_id in row.worst_cases):
-        said = "  *  cases of several files have this id: 'agentunit show FILE|FOLDER ID' lists them with their files"
-        console.print(said, style="dim")
-
-
 def _print_repeats(rows: list[MetricSummary], infos: Mapping[str, MetricInfo], console: Terminal) -> None:
     repeated = [row for row in rows if row.within_case_sd is not None]
     if not repeated:
@@ -221,22 +287,20 @@ def _print_repeats(rows: list[MetricSummary], infos: Mapping[str, MetricInfo], c
         print_line("  " + printable_line(f"{row.metric}: {', '.join(parts)}"), console)
 
 
-def _print_judge(summary: RunSummary, infos: Mapping[str, MetricInfo], console: Terminal) -> None:
-    spreads = spread_rows(summary.metrics)
+def _print_judge(summary: RunSummary, infos: Mapping[str, MetricInfo], console: Terminal, *, all_rows: bool) -> None:
+    spreads = spread_rows(summary.metrics) if all_rows else []
     if spreads:
         asked = max(spread.n_repeats for _, spread in spreads)
         console.print(Text("\nJudge", style="bold").append(f" (asked {asked} times)", style="not bold"))
     for row, spread in spreads:
         spread_text = describe_spread(spread, infos[row.metric].unit)
         print_line("  " + printable_line(f"{row.metric}: {spread_text}"), console)
-    panels = {row.metric: row.panel for row in summary.metrics if row.panel is not None}
+    panels = {row.metric: row.panel for row in summary.metrics if row.panel is not None and all_rows}
     if panels:
         _print_panels(panels, console)
     spent = describe_spending(summary)
     if spent:
-        console.print("\nSpent", style="bold")
-    for who, words in spent:
-        print_line(f"  {who}: {printable_line(words)}", console)
+        print_line(printable_line("spent: " + "; ".join(f"{who}: {words}" for who, words in spent)), console, "dim")
 
 
 def _print_panels(panels: Mapping[str, PanelSummary], console: Terminal) -> None:
@@ -249,14 +313,23 @@ def _print_panels(panels: Mapping[str, PanelSummary], console: Terminal) -> None
             print_line(f"  {printable_line(line)}", console)
 
 
-def _print_unscored(entries: list[Unscored], console: Terminal) -> None:
-    console.print("\nNot scored", style="bold")
+def _print_unscored(entries: list[Unscored], console: Terminal, *, all_rows: bool, doctor: str) -> None:
+    """What was not scored, and why: errors always, what is missing in one line unless everything is asked for."""
     # Several metrics often miss the same input: one line says it for all of them.
     shared: dict[tuple[str, str, int, tuple[str, ...]], list[Unscored]] = {}
     for entry in entries:
         key = (entry.status, entry.reason, entry.n_records, tuple(entry.first_cases))
         shared.setdefault(key, []).append(entry)
     ordered = sorted(shared.items(), key=lambda pair: (pair[0][0] != "error", -pair[0][2]))
+    if all_rows:
+        n_missing = 0
+    else:
+        # What is missing is no fault of the run; errors, and a simulated user that failed, are.
+        faults = [pair for pair in ordered if pair[0][0] == "error" or pair[0][1].startswith(USER_FAILED)]
+        n_missing = len(ordered) - len(faults)
+        ordered = faults
+    if ordered:
+        console.print("\nNot scored", style="bold")
     for (status, reason, n_records, _), group in ordered[:_REASONS_SHOWN]:
         named = printable_line(", ".join(group[0].first_cases[:_CASES_NAMED]))
         more = ", …" if group[0].n_cases > _CASES_NAMED else ""
@@ -270,6 +343,9 @@ def _print_unscored(entries: list[Unscored], console: Terminal) -> None:
         console.print(
             f"  … and {counted(len(ordered) - _REASONS_SHOWN, 'more reason')} (--json lists them)", style="dim"
         )
+    if n_missing:
+        how = f"'{doctor}' says what to record" if doctor else "--why lists them"
+        console.print(f"not scored: {counted(n_missing, 'kind')} of missing input ({how})", style="dim")
 
 
 def _print_input_errors(summary: RunSummary, console: Terminal) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
+from agentunit.core.results import RunFinding
 from agentunit.engine.deciding.comparison import LISTED_KINDS, MOST_LISTED, Comparison
 from agentunit.engine.deciding.decision import Decision, named_cases
 from agentunit.engine.deciding.gate_expressions import GateVerdict
-from agentunit.reports.console import ROWS_SHOWN, plain_table, print_line, print_next
+from agentunit.reports.console import plain_table, print_block, print_line, print_next
 from agentunit.reports.figures import (
     DIRECTION_MARK,
     GATE_WORDS,
@@ -63,18 +64,35 @@ _WORD_STYLE = {
 }
 
 
-def print_gates(decision: Decision, console: Terminal) -> None:
-    """Print one row for each gate: the number it compared, how much was scored, whether it is met, and why."""
+def print_verdict_block(
+    decision: Decision,
+    findings: Sequence[RunFinding],
+    console: Terminal,
+    *,
+    beside: Sequence[str] = (),
+    all_rows: bool | None = None,
+) -> None:
+    """What the screen of a run begins with: its verdict, what was decided ``beside`` it, and what is wrong with it."""
+    sentence = [decision.headline, *lines_under(decision), *beside]
+    style = VERDICT_STYLE.get(decision.verdict, "bold red")
+    print_block([line for line in sentence if line], findings, console, style=style, all_rows=bool(all_rows))
+
+
+def print_gates(decision: Decision, console: Terminal, *, all_rows: bool | None = True) -> None:
+    """Print a row for each gate that is not met or has a note: what it compared, on how much, and why; or for all."""
     verdicts = decision.gates
     if not verdicts:
         return
+    shown = [each for each in verdicts if all_rows or each.verdict != "pass" or each.note]
+    n_met = sum(each.verdict == "pass" for each in verdicts)
+    if aside := sum(each.state != "expired" for each in decision.known_failures):
+        text = f"{counted(aside, 'known failure')} set aside: gates do not count them"
+        console.print(text, style="dim")
+    if not shown:
+        console.print(f"gates: {n_met} of {len(verdicts)} met", style="dim")
+        return
     table = plain_table("gate", INTERVAL_HEADING, "scored", "", "why", fixed=("scored", ""))
-    # What is not met is shown whatever its place; of what is met, as many as there is room for.
-    room = max(0, ROWS_SHOWN - sum(each.verdict != "pass" for each in verdicts))
-    met = [each for each in verdicts if each.verdict == "pass"]
-    for each in verdicts:
-        if each.verdict == "pass" and each not in met[:room]:
-            continue
+    for each in shown:
         word = GATE_WORDS[each.verdict]
         why = Text(printable_line(each.reason))
         if each.verdict != "pass" and each.cases:
@@ -88,13 +106,8 @@ def print_gates(decision: Decision, console: Terminal) -> None:
             Text(word, style=_WORD_STYLE[word]),
             why,
         )
-    console.print("\nGates", style="bold")
+    console.print(f"\nGates ({n_met} of {len(verdicts)} met)", style="bold")
     console.print(table)
-    if len(met) > room:
-        console.print(f"… and {len(met) - room} more that are met (--json lists them)", style="dim")
-    if aside := sum(each.state != "expired" for each in decision.known_failures):
-        text = f"{counted(aside, 'known failure')} set aside: gates do not count them"
-        console.print(text, style="dim")
 
 
 def print_findings(
@@ -168,22 +181,30 @@ def print_comparison(decision: Decision, console: Terminal, *, all_rows: bool | 
         console.print(line, soft_wrap=True)
 
 
-def print_verdict(decision: Decision, console: Terminal, *next_steps: str, all_rows: bool | None = None) -> None:
-    """Print everything about a decision: its gates, its cases, what was decided, and the next commands."""
-    print_gates(decision, console)
-    print_comparison(decision, console, all_rows=all_rows)
-    # Beside a baseline, what a missed gate rests on may be no news.
-    print_findings(decision, console, all_rows=all_rows, only=None if decision.comparison is None else WRONG)
-    print_decision(decision, console, *next_steps)
-
-
-def print_decision(decision: Decision, console: Terminal, *next_steps: str, beside: Sequence[str] = ()) -> None:
-    """The last lines: what was decided, what was decided ``beside`` it, and the next commands."""
-    print_known_failures([decision], console)
-    print_sentence(decision, decision.headline, console)
-    for line in beside:
-        print_line(printable_line(line, _LINE_LENGTH), console)
+def print_verdict(
+    decision: Decision,
+    findings: Sequence[RunFinding],
+    console: Terminal,
+    *next_steps: str,
+    all_rows: bool | None = None,
+    all_gates: bool = False,
+) -> None:
+    """Print everything about a decision: what was decided and why, its gates, what was compared, the next commands."""
+    print_verdict_block(decision, findings, console, all_rows=all_rows)
+    print_details(decision, console, all_rows=all_rows, all_gates=all_gates)
     print_next([decision.way_out] if decision.way_out else next_steps, console)
+
+
+def print_details(
+    decision: Decision, console: Terminal, *, all_rows: bool | None = None, all_gates: bool = False
+) -> None:
+    """Print what a decision rests on: gates, the comparison, known failures; and every case where that is asked for."""
+    print_gates(decision, console, all_rows=all_rows or all_gates)
+    print_comparison(decision, console, all_rows=all_rows)
+    if all_rows:
+        # Beside a baseline, what a missed gate rests on may be no news.
+        print_findings(decision, console, all_rows=True, only=None if decision.comparison is None else WRONG)
+    print_known_failures([decision], console)
 
 
 def print_sentence(decision: Decision, sentence: str, console: Terminal) -> None:

@@ -8,8 +8,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 
+from agentunit.core.results import RunFinding
 from agentunit.engine.deciding.decision import EXIT_ERRORS, EXIT_FAILED
-from agentunit.reports.failure_groups import FailureGroup, named_ids
+from agentunit.reports.failure_groups import named_ids
 from agentunit.reports.figures import describe_reason
 from agentunit.reports.printable import printable_line
 from agentunit.reports.reported_run import ReportedRun
@@ -62,7 +63,7 @@ def workflow_commands(reported: ReportedRun, environment: Mapping[str, str] = os
         yield _command(_level(reason.exit_code), describe_reason(reason), title=f"AgentUnit: {reason.kind}")
 
 
-def _place(group: FailureGroup, root: str) -> dict[str, str]:
+def _place(group: RunFinding, root: str) -> dict[str, str]:
     """File and line, where the file lies below the root of the repository."""
     file, _, rest = (group.place or "").rpartition(":")
     path = os.path.abspath(file) if file else ""

@@ -26,6 +26,7 @@ def run_as_data(reported: ReportedRun) -> dict[str, Any]:
         "summary": reported.summary,
         "failures": reported.failures,
         "causes": reported.causes,
+        "findings": reported.findings,
         **decision_as_data(reported.decision),
     }
 

@@ -17,7 +17,7 @@ from agentunit.engine.deciding.decision import Decision
 from agentunit.engine.deciding.gate_expressions import GateVerdict
 from agentunit.metrics.base import MetricInfo
 from agentunit.reports.case_view import CaseView, conversation_text, view_case, worst_repeat
-from agentunit.reports.failure_groups import GROUPS_SHOWN, named_ids
+from agentunit.reports.console import FINDINGS_SHOWN
 from agentunit.reports.figures import (
     CASE_REASONS,
     GATE_WORDS,
@@ -39,6 +39,7 @@ from agentunit.reports.figures import (
     spread_rows,
     threshold_notes,
 )
+from agentunit.reports.finding_text import describe_run_finding
 from agentunit.reports.markdown_text import code, html_code, inline
 from agentunit.reports.printable import printable
 from agentunit.reports.raters import (
@@ -101,9 +102,15 @@ def run_markdown(reported: ReportedRun, *, full_cases: bool = True) -> str:
 
 def _run_blocks(reported: ReportedRun) -> Iterator[str]:
     decision = reported.decision
-    yield _facts(reported)
-    yield from (*_sentence(decision), *_beside(reported), *_cases(decision), *_failures(reported), *_causes(reported))
-    yield from (_metric_table(reported), *_slices(reported), *_known_failures(decision), *_judge(reported))
+    yield from (*_sentence(decision), *_beside(reported), *_findings(reported))
+    yield from (
+        _metric_table(reported),
+        _facts(reported),
+        *_cases(decision),
+        *_slices(reported),
+        *_known_failures(decision),
+        *_judge(reported),
+    )
     yield from (*_comparison(decision.comparison), *_unscored(reported.summary))
 
 
@@ -215,36 +222,18 @@ def _cases(decision: Decision) -> Iterator[str]:
             yield _folded(heading, len(findings), lines)
 
 
-def _failures(reported: ReportedRun) -> Iterator[str]:
-    """Why the agent failed: one entry a cause."""
-    groups = reported.failures
-    if not groups:
-        return
-    lines = ["**Why the agent failed**", ""]
-    for group in groups[:GROUPS_SHOWN]:
-        at = f" at {code(group.place)}" if group.place else ""
-        source = f": {code(group.line, _TEXT_LENGTH)}" if group.place and group.line else ""
-        cases = inline(named_ids(group.cases, group.n_cases), _TEXT_LENGTH)
-        lines += [f"- {group.n_records:,} × {code(group.error, 300)}{at}{source}", f"  - in {cases}"]
-    if len(groups) > GROUPS_SHOWN:
-        lines.append(f"- and {len(groups) - GROUPS_SHOWN:,} other causes")
-    yield "\n".join([*lines, "", f"next: {code(groups[0].next)}"])
-
-
-def _causes(reported: ReportedRun) -> Iterator[str]:
-    """Why cases scored low: one entry a cause."""
-    groups = reported.causes
-    if not groups:
-        return
-    lines = ["**Low scores by cause**", ""]
-    for group in groups[:GROUPS_SHOWN]:
-        where = f"<br>mostly {inline(group.slice, _TEXT_LENGTH)}" if group.slice else ""
-        cases = inline(named_ids(group.cases, group.n_cases), _TEXT_LENGTH)
-        example = "" if group.error == group.name else f"<br>such as {inline(group.error, 300)}"
-        lines.append(f"- {group.n_records:,} × {code(group.name, 300)}{example}<br>in {cases}{where}")
-    if len(groups) > GROUPS_SHOWN:
-        lines.append(f"- and {len(groups) - GROUPS_SHOWN:,} other causes")
-    yield "\n".join([*lines, "", f"next: {code(groups[0].next)}"])
+def _findings(reported: ReportedRun) -> Iterator[str]:
+    """What is wrong with the run: one entry a finding, with the evidence and the command that shows an example."""
+    findings = reported.findings
+    lines: list[str] = []
+    for finding in findings[:FINDINGS_SHOWN]:
+        text = describe_run_finding(finding)
+        lines.append(f"- **{inline(text.what, 300)}**")
+        evidence = f"{inline(text.evidence, 300)}<br>" if text.evidence else ""
+        lines.append(f"  <br>{evidence}{code(text.command)}" if text.command else f"  <br>{evidence}")
+    if len(findings) > FINDINGS_SHOWN:
+        lines.append(f"- … and {counted(len(findings) - FINDINGS_SHOWN, 'more finding')}")
+    yield "\n".join(lines)
 
 
 def _known_failures(decision: Decision) -> Iterator[str]:

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from agentunit.core.results import RunSummary
+from agentunit.core.results import RunFinding, RunSummary
 from agentunit.engine.deciding.comparison import LISTED_KINDS, Comparison
 from agentunit.engine.deciding.decision import Decision, decide_comparison, named_cases
 from agentunit.engine.scoring.scored_run import ScoredRun, info_of
 from agentunit.metrics.base import MetricInfo
+from agentunit.reports.console import FINDINGS_SHOWN
 from agentunit.reports.figures import (
     DIRECTION_MARK,
     INTERVAL_HEADING,
@@ -28,6 +29,7 @@ from agentunit.reports.figures import (
     metric_cells,
     threshold_notes,
 )
+from agentunit.reports.finding_text import describe_run_finding
 from agentunit.reports.printable import printable_line, xml_safe
 from agentunit.reports.raters import describe_labeled
 from agentunit.reports.reported_run import Mask, ReportedRun
@@ -38,7 +40,6 @@ from agentunit.reports.run_facts import (
     describe_pairs,
     describe_tested,
     failed_cases,
-    findings_by_heading,
     further_reasons,
     lines_under,
 )
@@ -62,6 +63,7 @@ def run_html(run: ScoredRun) -> str:
         f"Run {run.header.label}",
         f"{size}{failed}",
         _verdict(reported.decision),
+        _findings(reported.findings),
         _metrics(reported.summary, reported.infos),
         _notes(reported.summary),
     )
@@ -71,15 +73,11 @@ def result_html(run: ScoredRun, decision: Decision) -> str:
     """What came of a run: its verdict, the cases that are not fine with why, and one row for each metric."""
     reported = ReportedRun(run, decision=decision)
     decision = reported.decision
-    cases: list[str] = []
-    for heading, findings in findings_by_heading(decision).items():
-        lines = [f"{finding.case_id}: {describe_finding(finding, decision.comparison)}" for finding in findings]
-        cases.append(f"<p style='margin:.4em 0'>{_text(f'{heading} ({len(findings):,})')}</p>{_lines(lines)}")
     return _block(
         decision.headline or "Nothing was decided",
         f"{run.header.label}, {counted_cases(run.n_cases, run.n_repeats, run.n_records)}",
         _lines([*lines_under(decision), decision.way_out or "", *map(describe_reason, further_reasons(decision))]),
-        *cases,
+        _findings(reported.findings),
         _metrics(reported.summary, reported.infos),
         _notes(reported.summary),
     )
@@ -91,7 +89,8 @@ def summary_html(summary: RunSummary, infos: dict[str, MetricInfo] | None = None
     known = {row.metric: infos.get(row.metric) or info_of(row.metric) for row in summary.metrics}
     masked = Mask().view(summary)
     size = counted_cases(summary.n_cases, summary.n_repeats, summary.n_records or None)
-    return _block("Scores", size, _metrics(masked, known), _notes(masked))
+    size = str(summary.counts) if summary.counts else size
+    return _block("Scores", size, _findings(masked.findings), _metrics(masked, known), _notes(masked))
 
 
 def comparison_html(comparison: Comparison) -> str:
@@ -137,6 +136,18 @@ def _verdict(decision: Decision) -> str:
     more = [f"{len(cases) - _CASES_LISTED:,} more cases"] if len(cases) > _CASES_LISTED else []
     reasons = [*cases[:_CASES_LISTED], *more, *map(describe_reason, further_reasons(decision))]
     return head + _lines([*lines_under(decision), decision.way_out or "", *reasons])
+
+
+def _findings(findings: Sequence[RunFinding]) -> str:
+    """What is wrong, each with the evidence of one case."""
+    items: list[str] = []
+    for finding in findings[:FINDINGS_SHOWN]:
+        text = describe_run_finding(finding)
+        evidence = f"<br>{_text(text.evidence)}" if text.evidence else ""
+        items.append(f"<li><strong>{_text(text.what)}</strong>{evidence}</li>")
+    if len(findings) > FINDINGS_SHOWN:
+        items.append(f"<li>{counted(len(findings) - FINDINGS_SHOWN, 'more finding')}</li>")
+    return f"<ul style='margin:.4em 0;padding-left:1.2em'>{''.join(items)}</ul>" if items else ""
 
 
 def _metrics(summary: RunSummary, infos: dict[str, MetricInfo]) -> str:

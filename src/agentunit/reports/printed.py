@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agentunit.core.results import RunSummary
+from agentunit.core.results import RunFinding, RunSummary
 from agentunit.engine.deciding.comparison import Comparison
 from agentunit.engine.deciding.decision import Decision, decide_comparison
 from agentunit.engine.scoring.scored_run import ScoredRun, info_of
 from agentunit.metrics.base import MetricInfo
+from agentunit.reports.console import FINDINGS_SHOWN
 from agentunit.reports.figures import (
     INTERVAL_HEADING,
     aligned,
+    counted,
     counted_cases,
     describe_unscored,
     errors_first,
     metric_cells,
 )
+from agentunit.reports.finding_text import describe_run_finding
 from agentunit.reports.printable import printable_line
-from agentunit.reports.reported_run import Mask
+from agentunit.reports.reported_run import Mask, ReportedRun
 from agentunit.reports.run_facts import (
     describe_finding,
     describe_kinds,
@@ -29,6 +32,7 @@ from agentunit.reports.run_facts import (
 )
 
 _MOST_LISTED = 8
+_MOST_LINES = 11
 _LINE_LENGTH = 200
 
 
@@ -43,6 +47,25 @@ def decision_text(decision: Decision) -> str:
     return _text([masked.headline or "nothing was decided", *lines_under(masked)], cases)
 
 
+def result_text(run: ScoredRun, decision: Decision) -> str:
+    """What was decided about a run, what statistics add, and what is wrong with it, each with evidence."""
+    reported = ReportedRun(run, decision=decision)
+    decision = reported.decision
+    return _text([decision.headline or "nothing was decided", *lines_under(decision)], finding_lines(reported.findings))
+
+
+def finding_lines(findings: Sequence[RunFinding]) -> list[str]:
+    """Findings as lines: what is wrong, and under it the evidence of one case."""
+    lines: list[str] = []
+    for finding in findings[:FINDINGS_SHOWN]:
+        text = describe_run_finding(finding)
+        lines.append(text.what)
+        if text.evidence:
+            lines.append(f"  {text.evidence}")
+    n_more = len(findings) - FINDINGS_SHOWN
+    return [*lines, f"… and {counted(n_more, 'more finding')}"] if n_more > 0 else lines
+
+
 def summary_text(summary: RunSummary, infos: dict[str, MetricInfo] | None = None) -> str:
     """The figures of each metric, and what was not scored."""
     infos = infos or {}
@@ -55,7 +78,9 @@ def summary_text(summary: RunSummary, infos: dict[str, MetricInfo] | None = None
     n_more = len(masked.metrics) - _MOST_LISTED
     size = counted_cases(summary.n_cases, summary.n_repeats, summary.n_records or None)
     unscored = _text([], [describe_unscored(entry) for entry in errors_first(masked.unscored)])
-    return "\n".join(filter(None, [size, table, f"… and {n_more} more metrics" if n_more > 0 else "", unscored]))
+    found = _text([], finding_lines(masked.findings))
+    size = str(summary.counts) if summary.counts else size
+    return "\n".join(filter(None, [size, found, table, f"… and {n_more} more metrics" if n_more > 0 else "", unscored]))
 
 
 def unscored_text(n_cases: int) -> str:
@@ -80,7 +105,10 @@ def comparison_text(comparison: Comparison) -> str:
 def _text(lines: Sequence[str], listed: Sequence[str] = ()) -> str:
     """These lines, and the first of those that are listed under them."""
     shown = [printable_line(line, _LINE_LENGTH) for line in lines if line]
-    shown += [f"  {printable_line(line, _LINE_LENGTH)}" for line in listed[:_MOST_LISTED]]
-    if len(listed) > _MOST_LISTED:
-        shown.append(f"  … and {len(listed) - _MOST_LISTED:,} more")
+    for line in listed[:_MOST_LINES]:
+        # What belongs to the line before stands under it.
+        indent = "    " if line.startswith("  ") else "  "
+        shown.append(f"{indent}{printable_line(line, _LINE_LENGTH)}")
+    if len(listed) > _MOST_LINES:
+        shown.append(f"  … and {len(listed) - _MOST_LINES:,} more")
     return "\n".join(shown)

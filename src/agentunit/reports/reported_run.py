@@ -10,8 +10,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from itertools import starmap
 from types import TracebackType
@@ -23,7 +22,7 @@ from msgspec import Struct, structs
 from agentunit.core.case import DatasetCase
 from agentunit.core.codec import decode_record, encode_record
 from agentunit.core.records import Record
-from agentunit.core.results import InputError, MetricResult, RunSummary, Score, encode_json, json_fallback
+from agentunit.core.results import InputError, MetricResult, RunFinding, RunSummary, Score, encode_json, json_fallback
 from agentunit.core.said import with_texts
 from agentunit.core.score_block import Place
 from agentunit.engine.deciding.checks import CheckRule, rules_of
@@ -42,14 +41,10 @@ from agentunit.store.runs import RunHeader, StoredDecision, StoredRecord, is_aga
 if TYPE_CHECKING:
     from agentunit.engine.scoring.slices import SliceTable
     from agentunit.privacy.redaction import Redactor
-    from agentunit.reports.failure_groups import Cause, FailureGroup
 
 
 _ANSWER_LENGTH = 1_500
 _Viewed = TypeVar("_Viewed")
-# Of a run of at most so many records all are read, and of a longer one at most so many that have a low score.
-_MOST_READ, _MOST_LOW_READ = 2_000, 20_000
-_PLACES_AT_ONCE = 256
 # So many records, or such long ones, are masked together.
 _MASKED_AT_ONCE, _BYTES_MASKED_AT_ONCE = 32, 1 << 18
 _NOT_MASKED = frozenset(("name", "address", "account"))
@@ -261,6 +256,8 @@ class ReportedRun:
         self.store = store
         self.path = path
         self._decision = None if decision is None else self.mask.decision(decision)
+        self.shown_as: str | None = None
+        """What the commands of its findings call the run on this machine, such as ``last``."""
         self.slices: tuple[SliceTable, ...] = ()
         self.others: tuple[ReportedRun, ...] = ()
         self.label = run.header.label
@@ -354,48 +351,40 @@ class ReportedRun:
         return worst
 
     @cached_property
-    def failures(self) -> list[FailureGroup]:
+    def findings(self) -> list[RunFinding]:
+        """What is wrong with the run, the gravest first: cases with the same cause are one finding."""
+        from agentunit.reports.findings import findings_of
+
+        return self.mask.view(findings_of(self))
+
+    @cached_property
+    def failures(self) -> list[RunFinding]:
         """Why the agent failed: the failed cases by their cause, the most frequent first."""
         # A table says that the agent failed and not how.
-        if not self.run.n_failed or self._is_table:
+        if not self.run.n_failed or self.is_table:
             return []
-        from agentunit.reports.failure_groups import failure_groups
+        from agentunit.engine.deciding.causes import cause_of_failure
+        from agentunit.engine.deciding.run_findings import CauseGroups
+        from agentunit.reports.finding_text import with_commands
 
         failed: Iterable[StoredRecord | ReportedCase] = (case for case in self._cases() if case.failed)
         if self.store is not None:
             failed = self.store.records(self.run.header.id, failed=True)
-        planned = ((case.case_id, case.record) for case in failed if not is_again(case.repeat))
-        return failure_groups(planned, self.reference, self.mask.data)
+        groups = CauseGroups()
+        for case in failed:
+            if not is_again(case.repeat):
+                groups.add(cause_of_failure(case.case_id, None, case.record, ""))
+        return self.mask.view(with_commands(groups.findings(self.run.n_cases), self.reference))
 
-    @cached_property
-    def causes(self) -> list[FailureGroup]:
-        """Why cases that the agent did answer scored low, the most frequent cause first.
+    @property
+    def causes(self) -> list[RunFinding]:
+        """What is wrong with cases that the agent did answer."""
+        return [finding for finding in self.findings if finding.kind != "exception"]
 
-        Every record with a low score counts. Where there are too many to be read, they are grouped by metric alone, as
-        the names of the groups say.
-        """
-        from agentunit.reports.case_causes import cause_of, low_by_metric, low_metrics, low_places, slices_of
-        from agentunit.reports.failure_groups import cause_groups
-
-        if self._is_table:
-            return []
-        low = low_places(self.run, self.infos, _MOST_LOW_READ)
-        if low is None:
-            return low_by_metric(self.run, self.infos, self.reference)
-        is_short = self.run.n_records <= _MOST_READ
-        slice_counts: Counter[str] = Counter()
-        causes: list[Cause] = []
-        for case in self._cases() if is_short else self._cases_at(low):
-            if is_again(case.repeat):
-                continue
-            slice_counts.update(slices_of(case.record.case.metadata))
-            if not case.failed and case.place in low:
-                causes.append(cause_of(case, low_metrics(case.scores, self.infos)))
-        if self.run.n_repeats == 1:
-            causes = [structs.replace(each, repeat=None) for each in causes]
-        # What is frequent elsewhere is not known of a long run, so that its groups have no slice.
-        n_records = self.run.n_records if is_short else 0
-        return cause_groups(causes, self.reference, self.mask.data, slice_counts=slice_counts, n_records=n_records)
+    def recorded_cases_of(self, case_ids: Sequence[str]) -> Iterator[ReportedCase]:
+        """The finished cases with these ids, in dataset order, streamed and not masked."""
+        cases = sorted(self._some(case_ids), key=lambda case: case.place)
+        return iter(cases)
 
     def recorded_cases(self) -> Iterator[ReportedCase]:
         """Every finished case in dataset order with its tries again, streamed and not masked: for what is kept, or
@@ -419,24 +408,13 @@ class ReportedRun:
         if self.store is not None:
             run_id = self.run.header.id
             yield from _joined(self.store.records(run_id), self.store.scores(run_id))
-        elif self.run.read_rows is not None and self._is_table:
+        elif self.run.read_rows is not None and self.is_table:
             yield from _from_rows(self.run.read_rows())
         elif self.path is not None:
             yield from _from_file(self.path)
-
-    def _cases_at(self, places: Set[Place]) -> Iterator[ReportedCase]:
-        """The finished cases of some places, in dataset order, without reading the others where that is possible."""
-        if self.store is None:
-            yield from (case for case in self._cases() if case.place in places)
-            return
-        run_id, ordered = self.run.header.id, sorted(places)
-        for start in range(0, len(ordered), _PLACES_AT_ONCE):
-            some = ordered[start : start + _PLACES_AT_ONCE]
-            records = (
-                StoredRecord(*written[1:4], bool(written[4]), written[5], self.store.record_of(written))
-                for written in self.store.lines(run_id, some)
-            )
-            yield from _joined(records, self.store.scores(run_id, places=set(some)))
+        elif self.run.read_cases is not None:
+            case_ids = list(dict.fromkeys(record.case_id for record in self.run.records))
+            yield from starmap(_reported_case, self.run.read_cases(case_ids))
 
     def case(self, case_id: str) -> list[ReportedCase]:
         """All repeats of one case."""
@@ -456,8 +434,10 @@ class ReportedRun:
             stored = [each for each in case_ids if each.encode("utf-8", "ignore").decode() == each]
             for case_id in stored:
                 yield from _joined(self.store.case(run_id, case_id), self.store.scores(run_id, case_id=case_id))
-        elif self.run.read_rows is not None and self._is_table:
+        elif self.run.read_rows is not None and self.is_table:
             yield from _from_rows(self.run.read_rows(case_ids=case_ids))
+        elif self.path is None and self.run.read_cases is not None:
+            yield from starmap(_reported_case, self.run.read_cases(case_ids))
         else:
             yield from (case for case in self._cases() if case.case_id in case_ids)
 
@@ -468,7 +448,8 @@ class ReportedRun:
         return list(dict.fromkeys(record.case_id for record in self.run.records))
 
     @property
-    def _is_table(self) -> bool:
+    def is_table(self) -> bool:
+        """Whether it is a table of scores, without records."""
         return self.run.read_records is None
 
 

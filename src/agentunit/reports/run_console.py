@@ -7,10 +7,9 @@ from datetime import datetime
 
 from agentunit.metrics.base import MetricInfo
 from agentunit.reports.case_view import CaseView, view_case, worst_repeat
-from agentunit.reports.console import plain_table, print_line, print_run
-from agentunit.reports.decision_console import VERDICT_STYLE, print_decision, print_findings, print_gates
-from agentunit.reports.failure_groups import describe_groups, print_causes
-from agentunit.reports.figures import describe_failed, quantity
+from agentunit.reports.console import plain_table, print_line, print_next, print_run
+from agentunit.reports.decision_console import VERDICT_STYLE, print_details, print_verdict_block
+from agentunit.reports.figures import quantity
 from agentunit.reports.printable import printable_line
 from agentunit.reports.reported_run import ReportedRun
 from agentunit.reports.run_facts import describe_beside, origin_facts
@@ -31,8 +30,8 @@ def print_stored_run(
     next_steps: Sequence[str] = (),
     all_rows: bool = True,
 ) -> None:
-    """Print a run: header, metric table, slices, gates, failed cases, worst cases, the decision, next commands."""
-    run, header = reported.run, reported.run.header
+    """Print a run: the verdict and what is wrong, figures, gates, what was compared, its facts, next commands."""
+    header = reported.run.header
     title = Text(printable_line(header.name), style="bold")
     facts = (
         f"run {printable_line(header.id)}",
@@ -40,27 +39,23 @@ def print_stored_run(
         f"{_done(header)} done, {header.status}",
     )
     title.append(f"   {' · '.join(facts)}", style="not bold dim")
-    console.print(title, soft_wrap=True)
-    if origin := origin_facts(header):
-        print_line(printable_line(" · ".join(f"{name} {text}" for name, text in origin)), console, "dim")
-    console.print()
-    gated = {verdict.gate.metric for verdict in reported.decision.gates}
+    decision = reported.decision
+    beside = [describe_beside(*each, _local_time(each[0].made_at)) for each in reported.beside]
+    print_verdict_block(decision, reported.findings, console, beside=beside, all_rows=all_rows)
+    gated = {verdict.gate.metric for verdict in decision.gates}
     print_run(reported.summary, reported.infos, console, all_rows=all_rows, gated=gated)
     for table in reported.slices:
         print_slices(table, reported.infos, console, all_rows=all_rows)
-    print_gates(reported.decision, console)
-    print_findings(reported.decision, console, all_rows=all_rows)
-    if run.n_failed:
-        console.print(Text().append("\nThe agent failed", style="bold red").append(f" {describe_failed(run)}"))
-        for line in describe_groups(reported.failures):
-            print_line(f"  {line}", console)
-    print_causes(reported.causes, console)
-    worst = _worst_views(reported)
+    print_details(decision, console, all_rows=all_rows)
+    worst = _worst_views(reported) if all_rows else []
     if worst:
         console.print("\nWorst cases", style="bold")
         console.print(_case_table(worst, reported), indent=2)
-    beside = [describe_beside(*each, _local_time(each[0].made_at)) for each in reported.beside]
-    print_decision(reported.decision, console, *map(printable_line, next_steps or ("agentunit runs",)), beside=beside)
+    console.print(title, soft_wrap=True)
+    if origin := origin_facts(header):
+        print_line(printable_line(" · ".join(f"{name} {text}" for name, text in origin)), console, "dim")
+    steps = next_steps or ("agentunit runs",)
+    print_next([decision.way_out] if decision.way_out else map(printable_line, steps), console)
 
 
 def print_runs(

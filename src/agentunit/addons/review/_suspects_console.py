@@ -11,9 +11,13 @@ from msgspec import structs
 
 from agentunit.addons.review.suspects.ranking import FEWEST_PEERS, MOST_EXPLAINED, Suspect, SuspectReport
 from agentunit.addons.review.suspects.suspect_evidence import SuspectEvidence
+from agentunit.core.results import RunFinding
+from agentunit.core.score_block import Cause
+from agentunit.engine.deciding.run_findings import CauseGroups
 from agentunit.reports.console import ROWS_SHOWN, print_line, print_next
-from agentunit.reports.failure_groups import Cause, FailureGroup, cause_groups, describe_groups
+from agentunit.reports.failure_groups import describe_groups
 from agentunit.reports.figures import counted
+from agentunit.reports.finding_text import with_commands
 from agentunit.reports.printable import printable_line
 from agentunit.reports.reported_run import Mask
 from agentunit.reports.terminal import Terminal, Text
@@ -60,29 +64,16 @@ def masked_report(report: SuspectReport, mask: Mask, n_shown: int | None) -> Sus
 
 def suspect_groups(
     report: SuspectReport, reference: str, mask: Mask, show_options: Sequence[str] = ()
-) -> list[FailureGroup]:
+) -> list[RunFinding]:
     """The suspects by cause: what tells most about each. ``reference`` is empty where none could be shown."""
-    causes = (
-        Cause(
-            run.case_id,
-            run.repeat if run.n_repeats > 1 else None,
-            found.kind,
-            found.cause,
-            found.text,
-            run.slices,
-            run.source if reference else "",
-        )
-        for run in report.suspects
-        if (found := _cause(run)) is not None
-    )
-    return cause_groups(
-        causes,
-        reference,
-        mask.data,
-        slice_counts=report.slice_counts,
-        n_records=report.n_runs,
-        show_options=show_options,
-    )
+    groups = CauseGroups()
+    for run in report.suspects:
+        found = _cause(run)
+        if found is not None:
+            repeat = run.repeat if run.n_repeats > 1 else None
+            source = run.source if reference else ""
+            groups.add(Cause(run.case_id, repeat, found.kind, found.cause, found.text, run.slices, source))
+    return mask.view(with_commands(groups.findings(report.n_runs, report.slice_counts), reference, show_options))
 
 
 def _cause(run: Suspect) -> SuspectEvidence | None:
@@ -96,7 +87,7 @@ def _cause(run: Suspect) -> SuspectEvidence | None:
 def print_suspects(
     report: SuspectReport,
     shown: SuspectReport,
-    groups: Sequence[FailureGroup],
+    groups: Sequence[RunFinding],
     console: Terminal,
     *,
     next_steps: Iterable[str] = (),

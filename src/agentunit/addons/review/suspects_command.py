@@ -30,16 +30,16 @@ from agentunit.cli.streams import remember_exit_code
 from agentunit.cli.trace_inputs import names_run, refuse_missing, refuse_overwriting_inputs, trace_files_from
 from agentunit.core.codec import RecordError
 from agentunit.core.records import Record
-from agentunit.core.results import InputError, encode_json
+from agentunit.core.results import InputError, RunFinding, encode_json
 from agentunit.doors import part
+from agentunit.engine.deciding.causes import A_STATEMENT, sentence_kind
 from agentunit.engine.deciding.decision import decide_ranking
 from agentunit.formulas.text import shortened
 from agentunit.metrics.base import Metric
 from agentunit.metrics.inputs import InputProblem, Item
 from agentunit.metrics.registry import resolve_metrics
-from agentunit.reports.case_causes import A_STATEMENT, sentence_kind
 from agentunit.reports.console import error_line
-from agentunit.reports.failure_groups import GROUPS_SHOWN, FailureGroup
+from agentunit.reports.failure_groups import GROUPS_SHOWN
 from agentunit.reports.figures import counted
 from agentunit.reports.printable import printable_json, printable_line, show_command
 from agentunit.reports.progress import Progress
@@ -102,7 +102,7 @@ def check_choice(choice: JudgeChoice) -> None:
         raise click.UsageError("--param does not go with --suspects: no metric is scored")
 
 
-def named_by_judge(groups: list[FailureGroup], choice: JudgeChoice) -> list[FailureGroup]:
+def named_by_judge(groups: list[RunFinding], choice: JudgeChoice) -> list[RunFinding]:
     """The most frequent groups with names that the judge wrote; with their own where it gives none."""
     settings = configured()
     asked = groups[:GROUPS_SHOWN]

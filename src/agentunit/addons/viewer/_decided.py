@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from agentunit.engine.deciding.case_findings import STATES, CaseFinding
+from agentunit.core.results import STATES
+from agentunit.engine.deciding.case_findings import CaseFinding
 from agentunit.engine.deciding.decision import Decision, Reason
 from agentunit.engine.deciding.stored import MOST_FINDINGS, is_made_now
 from agentunit.reports.figures import describe_reason

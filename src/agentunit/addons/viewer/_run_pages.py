@@ -8,14 +8,14 @@ from typing import Any
 
 from agentunit.addons.viewer._case_columns import RecordColumns
 from agentunit.addons.viewer._decided import CASES_NAMED, decision_data, is_decided_now
-from agentunit.core.results import MetricSummary
+from agentunit.core.results import MetricSummary, RunFinding
+from agentunit.engine.deciding.causes import EXCEPTION
 from agentunit.engine.deciding.gate_expressions import GateVerdict
 from agentunit.engine.deciding.stored import headline_rows
 from agentunit.engine.scoring.slices import SliceTable
 from agentunit.metrics.base import MetricInfo
 from agentunit.metrics.trust import describe_trust
 from agentunit.reports.case_view import plain
-from agentunit.reports.failure_groups import EXCEPTION, FailureGroup
 from agentunit.reports.figures import (
     GATE_WORDS,
     counted_cases,
@@ -162,7 +162,7 @@ def _resume(header: RunHeader, mask: Mask) -> str | None:
     return None if command is None else mask.text(command)
 
 
-def _failure(group: FailureGroup) -> dict[str, Any]:
+def _failure(group: RunFinding) -> dict[str, Any]:
     facts = {name: getattr(group, name) for name in ("failure", "error", "place", "line", "n_records", "n_cases")}
     if group.kind != EXCEPTION:
         facts |= {"failure": group.name, "place": None if group.slice is None else f"mostly {group.slice}"}

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from agentunit.core.codec import RecordError
 from agentunit.core.records import Record
-from agentunit.core.results import Score, explained
+from agentunit.core.results import STATES, CaseCounts, CaseState, Score, explained
 from agentunit.core.said import Said
 from agentunit.engine.deciding.checks import ANSWERED, CaseTries, CheckRule, repaired_records, tries_by_case
 from agentunit.engine.deciding.comparison import CaseKind, Comparison
@@ -16,9 +15,6 @@ from agentunit.engine.scoring.scored_run import ScoredRun
 from agentunit.metrics.sentences import LONGEST, on_one_line, sentence
 from agentunit.store.runs import StoredRecord
 from agentunit.store.schema import StoreError
-
-CaseState = Literal["fine", "wrong", "flaky", "doubtful", "unknown"]
-STATES: tuple[CaseState, ...] = ("fine", "wrong", "flaky", "doubtful", "unknown")
 
 # Why a check failed on one try, in one short sentence.
 
@@ -77,27 +73,6 @@ def why_not_answered(record: Record) -> str:
 _MOST_READ = 200
 _MOST_KEPT = 10_000
 _STATES_FIRST: tuple[CaseKind, ...] = ("broken", "newly failing", "newly flaky", "lost")
-
-
-@dataclass(frozen=True)
-class CaseCounts:
-    """How many cases of a run are fine, wrong, flaky, doubtful, or without anything that says so."""
-
-    fine: int = 0
-    wrong: int = 0
-    flaky: int = 0
-    doubtful: int = 0
-    unknown: int = 0
-
-    @property
-    def n_cases(self) -> int:
-        """All cases."""
-        return self.fine + self.wrong + self.flaky + self.doubtful + self.unknown
-
-    def __str__(self) -> str:
-        named = [(state, getattr(self, state)) for state in STATES]
-        shown = [f"{n:,} {'without a check' if state == 'unknown' else state}" for state, n in named if n]
-        return f"{self.n_cases:,} {'case' if self.n_cases == 1 else 'cases'}: {', '.join(shown)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,9 @@ from importlib import import_module
 from math import inf
 from typing import Any, Literal
 
-from agentunit.core.results import RunSummary
+from agentunit.core.results import CaseCounts, RunSummary
 from agentunit.core.said import Said
-from agentunit.engine.deciding.case_findings import CaseCounts, CaseFinding, findings_of, with_whys
+from agentunit.engine.deciding.case_findings import CaseFinding, findings_of, with_whys
 from agentunit.engine.deciding.checks import ANSWERED, CheckRule, rules_of
 from agentunit.engine.deciding.comparison import ALPHA, CaseKind, Comparison, MetricComparison
 from agentunit.engine.deciding.gate_expressions import DEFAULT_MIN_COVERAGE, LABELED, Gate, GateVerdict, stored_gates

@@ -75,7 +75,7 @@ class RunResult:
         return self.scored.summary()
 
     def __repr__(self) -> str:
-        return repr(self.decision)
+        return str(import_module("agentunit.reports.printed").result_text(self.scored, self.decision))
 
     def _repr_html_(self) -> str:
         # For notebooks; the reports stand above the engine and load only when one asks.
@@ -106,7 +106,8 @@ def run(
     >>> result = run(Suite(cases, lambda query: "Lyon", metrics=["contains"]), store=f"{folder.name}/runs.db")
     >>> result
     FAIL: 1 wrong (q1: missing: "Paris")
-      q1: wrong: missing: "Paris" (contains failed 1 of 1)
+      1 of 1 case wrong: contains: missing: "Paris"
+        "Lyon"
     >>> result.passed, result.exit_code
     (False, 1)
     >>> folder.cleanup()

@@ -14,6 +14,7 @@ from agentunit.core.codec import RecordError, as_record
 from agentunit.core.conversation import user_failure
 from agentunit.core.results import CaseScores, InputError, RunSummary, Score
 from agentunit.doors import part
+from agentunit.engine.deciding.run_findings import CaseTally
 from agentunit.engine.scoring.aggregate import MetricAggregate
 from agentunit.engine.scoring.judging import cases_under_way, judge_problems, judge_run, judged_metrics, total_spend
 from agentunit.engine.scoring.score_rows import ScoreRows, TableRow, case_rows
@@ -90,6 +91,7 @@ class RunTotals:
         self.n_without_content = 0
         self.n_user_failed = 0
         self.judge_problems: list[str] = []
+        self.tally: CaseTally | None = None
         self._elapsed_s = 0.0
 
     def _aggregates(self) -> Sequence[MetricAggregate]:
@@ -119,6 +121,8 @@ class RunTotals:
             n_records=self.n_cases,
             n_without_content=self.n_without_content,
             n_user_failed=self.n_user_failed,
+            counts=None if self.tally is None else self.tally.counts(),
+            findings=[] if self.tally is None else self.tally.findings(),
         )
 
 
@@ -147,6 +151,8 @@ class Run(RunTotals, ScoreRows):
         self.infos = {metric.name: describe(metric) for metric in metrics}
         self.on_scored: Callable[[Item, dict[str, Score]], None] | None = None
         self.on_check: Callable[[str, MetricInfo], None] | None = None
+        if aggregated:
+            self.tally = CaseTally(self.infos)
         self._may_turn_out_checks = any(info.family == "custom" for info in self.infos.values())
         self._n_read = 0
         self._batch_size = batch_size
@@ -241,6 +247,10 @@ class Run(RunTotals, ScoreRows):
             for name in note_checks(self.infos, scores):
                 if self.on_check is not None:
                     self.on_check(name, self.infos[name])
+                if self.tally is not None:
+                    self.tally.read_checks()
+        if self.tally is not None:
+            self.tally.add(case_id, item, scores)
         if self.on_scored is not None:
             self.on_scored(item, scores)
         return CaseScores(index, case_id, scores)

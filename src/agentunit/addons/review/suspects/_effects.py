@@ -12,8 +12,8 @@ import msgspec
 from msgspec import Struct
 
 from agentunit.core.results import json_within
+from agentunit.engine.deciding.causes import QUOTE, tool_words
 from agentunit.formulas.text import shortened
-from agentunit.reports.case_causes import QUOTE, tool_words
 
 LONGEST_KEPT = 160
 """So many characters of an argument are kept to be shown; the whole of it counts when two are compared."""

@@ -13,11 +13,11 @@ from agentunit.addons.review.suspects._effects import EffectTable
 from agentunit.addons.review.suspects.tasks import TASK_FIELDS, TaskKeys, task_keys
 from agentunit.addons.review.suspects.tool_marks import MarkWord, ToolMarks
 from agentunit.core.records import Outcome, Record
+from agentunit.engine.deciding.causes import failure_of
 from agentunit.engine.scoring.case_fields import other_fields
 from agentunit.formulas.conversation import loops
 from agentunit.formulas.text import shortened
 from agentunit.metrics.inputs import Item, payload_of
-from agentunit.reports.case_causes import failure_of
 
 MOST_STEPS = 64
 """So many tool calls of a run are compared with those of its peers to say where it leaves them."""

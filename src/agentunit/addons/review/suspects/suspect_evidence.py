@@ -13,8 +13,8 @@ from msgspec import Struct
 from agentunit.addons.review.suspects._answers import AnswerSignature
 from agentunit.addons.review.suspects._effects import Effect, SpelledValue, compared, differing_arguments, spelled
 from agentunit.addons.review.suspects.signatures import RunSignature, Signatures
+from agentunit.engine.deciding.causes import QUOTE, tool_words
 from agentunit.formulas.text import shortened
-from agentunit.reports.case_causes import QUOTE, tool_words
 
 # In what two calls of a tool differ: what only one of them has, never what both have.
 

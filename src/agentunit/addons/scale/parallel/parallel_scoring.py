@@ -12,6 +12,7 @@ from agentunit.addons.scale.parallel.work import ScoringJob
 from agentunit.core.codec import RecordError
 from agentunit.core.results import InputError, RunSummary
 from agentunit.core.score_block import Block
+from agentunit.engine.deciding.run_findings import CaseTally
 from agentunit.engine.scoring.aggregate import MetricAggregate
 from agentunit.engine.scoring.records import RunTotals
 from agentunit.engine.scoring.scorer import now
@@ -69,6 +70,7 @@ class ParallelScoring(RunTotals):
         self._slices = slices
         self._on_error = on_error
         self._infos = [(metric.name, describe(metric)) for metric in job.metrics]
+        self.tally = CaseTally(dict(self._infos))
         self._by_metric = [MetricAggregate(name, info) for name, info in self._infos]
         self.fraction = self._units.fraction
 
@@ -98,6 +100,8 @@ class ParallelScoring(RunTotals):
             aggregate.add_block(scores, case_id_at)
         if self._slices is not None and block.slices is not None:
             self._slices.add_blocks(block.slices, block.scores, self._infos)
+        if self.tally is not None and block.tally is not None:
+            self.tally.merge(block.tally, _numbered(block, before))
         self.n_cases += block.n_records
         self.n_without_content += block.n_without_content
         self.n_user_failed += block.n_user_failed
@@ -112,3 +116,11 @@ class ParallelScoring(RunTotals):
     def _take_error(self, error: InputError) -> None:
         self._keep_error(error)
         self._on_error(error)
+
+
+def _numbered(block: Block, before: int) -> dict[str, str]:
+    """The ids of cases without one, as the worker guessed their numbers and as they are."""
+    if block.first == before:
+        return {}
+    unnamed = [place for place, case_id in enumerate(block.case_ids) if not case_id]
+    return {f"case-{block.first + place + 1}": f"case-{before + place + 1}" for place in unnamed}

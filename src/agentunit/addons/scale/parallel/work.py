@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import IO, Any
@@ -17,10 +17,11 @@ from agentunit.core.records import Record
 from agentunit.core.results import CaseScores, InputError, append_scores
 from agentunit.core.score_block import Block, BlockBuilder, SliceColumns
 from agentunit.engine.deciding.cut_offs import number_key
+from agentunit.engine.deciding.run_findings import CaseTally
 from agentunit.engine.scoring.case_fields import field_values, other_fields
 from agentunit.engine.scoring.records import Run
 from agentunit.engine.scoring.slices import MOST_FIELDS
-from agentunit.metrics.base import MetricInfo, describe
+from agentunit.metrics.base import MetricInfo
 from agentunit.metrics.inputs import Item
 from agentunit.traces.expected import ExpectedAnswers, ExpectedUse
 from agentunit.traces.grouping import SpanGroups
@@ -57,12 +58,13 @@ class _Sliced:
 class Collector:
     """Takes cases with their scores, from place ``first`` of the input on; ``block`` is what they add up to."""
 
-    def __init__(self, infos: Sequence[MetricInfo], first: int, *, by: str | None, with_lines: bool) -> None:
-        self._builders = [BlockBuilder(info.name, number_key(info)) for info in infos]
+    def __init__(self, infos: Mapping[str, MetricInfo], first: int, *, by: str | None, with_lines: bool) -> None:
+        self._builders = [BlockBuilder(name, number_key(info)) for name, info in infos.items()]
         self._first = first
         self._slices = None if by is None else _Sliced(by)
         self._lines: bytearray | None = bytearray() if with_lines else None
         self._case_ids: list[str] = []
+        self.tally = CaseTally(infos)
 
     @property
     def n_records(self) -> int:
@@ -74,14 +76,16 @@ class Collector:
         """How long the lines are so far."""
         return 0 if self._lines is None else len(self._lines)
 
-    def add(self, case: CaseScores, own_id: str, metadata: Any) -> None:
+    def add(self, case: CaseScores, item: Item) -> None:
         """Take the scores of the next record."""
         place = self.n_records
+        own_id = str(item.case.id or "")
         self._case_ids.append(own_id)
+        self.tally.add(own_id or f"case-{self._first + place + 1}", item, case.scores)
         for builder, score in zip(self._builders, case.scores.values(), strict=True):
             builder.add(place, 0, score)
         if self._slices is not None:
-            self._slices.add(metadata)
+            self._slices.add(item.case.metadata)
         if self._lines is not None:
             case.index = self._first + place
             case.case_id = own_id or f"case-{case.index + 1}"
@@ -104,6 +108,7 @@ class Collector:
             self._case_ids,
             None if self._slices is None else self._slices.columns(),
             first=self._first,
+            tally=self.tally.take(),
         )
         return made, lines
 
@@ -235,7 +240,6 @@ def _found(
 
 
 def _scored(job: ScoringJob, found: Iterator[Record | InputError], counts: UnitCounts) -> Iterator[tuple[Block, Lines]]:
-    infos = [describe(metric) for metric in job.metrics]
     latest: list[Item] = []
     run = Run(found, job.metrics, batch_size=job.batch_size, strict=job.strict, aggregated=False)
     run.on_scored = lambda item, scores: latest.append(item)
@@ -250,13 +254,15 @@ def _scored(job: ScoringJob, found: Iterator[Record | InputError], counts: UnitC
 
     def collector() -> Collector:
         first = counts.first + run.n_cases
-        return Collector(infos, first, by=job.by, with_lines=job.with_lines)
+        return Collector(run.infos, first, by=job.by, with_lines=job.with_lines)
 
     now = collector()
+    # A function may turn out to be a check.
+    run.on_check = lambda name, info: now.tally.read_checks()
     try:
         for case in run:
             item = latest.pop()
-            now.add(case, str(item.case.id or ""), item.case.metadata)
+            now.add(case, item)
             if now.n_records >= _RECORDS_A_BLOCK or now.n_line_bytes >= _LINE_BYTES_A_BLOCK:
                 yield block(now)
                 now = collector()
