@@ -127,7 +127,7 @@ class MetricsServer:
     """Serves ``/metrics`` at an address. ``text`` is asked for each answer, from any thread."""
 
     def __init__(self, host: str, port: int, text: Callable[[], str]) -> None:
-        class Server(ThreadingHTTPServer):
+        class QuietServer(ThreadingHTTPServer):
             address_family = AF_INET6 if ":" in host else AF_INET
             daemon_threads = True
 
@@ -153,7 +153,7 @@ class MetricsServer:
             def log_message(self, format: str, *args: object) -> None:
                 """Requests are not logged."""
 
-        self._server = Server((host, port), Handler)
+        self._server = QuietServer((host, port), Handler)
         self._thread = threading.Thread(target=self._server.serve_forever, name="agentunit-metrics", daemon=True)
         self._thread.start()
 
