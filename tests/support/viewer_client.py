@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import jsonschema
 
-from agentunit.addons.viewer._openapi import schemas
-from agentunit.addons.viewer._packed_cases import unpacked_case
+from agentunit.addons.viewer._bundle import unpacked_case
+from agentunit.addons.viewer._server import schemas
 
 _PART = re.compile(r'<script type="application/octet-stream" data-path="([^"]+)">([^<]*)</script>')
 

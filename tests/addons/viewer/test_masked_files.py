@@ -17,8 +17,7 @@ from agentunit import DatasetCase, MetricResult, Outcome, Record, Score, TraceEv
 from agentunit.addons.viewer._api import Api
 from agentunit.addons.viewer._bundle import Folder
 from agentunit.addons.viewer._case_columns import beginning
-from agentunit.addons.viewer._library import Library
-from agentunit.addons.viewer._page_files import PageFile
+from agentunit.addons.viewer._library import Library, PageFile
 from agentunit.addons.viewer._server import make_app
 from agentunit.cli.main import cli
 from agentunit.engine.deciding.decision import decide_run
