@@ -149,16 +149,6 @@ def shingles(text: str, size: int = SHINGLE_WORDS) -> Shingles:
     return frozenset(tuple(found[start : start + size]) for start in range(max(1, len(found) - size + 1)))
 
 
-def shingle_similarity(left: str, right: str, size: int = SHINGLE_WORDS) -> float | None:
-    """The Jaccard index of two texts' shingles: shared / all, from 0 to 1. ``None`` when neither has a word.
-
-    >>> shingle_similarity("open the red door", "open the red window")   # 1 of 3 distinct runs is shared
-    0.3333333333333333
-    """
-    ours, theirs = shingles(left, size), shingles(right, size)
-    return len(ours & theirs) / len(ours | theirs) if ours or theirs else None
-
-
 def first_alike(texts: Sequence[str], threshold: float = NEAR, size: int = SHINGLE_WORDS) -> list[int | None]:
     """For each text the earliest earlier one that is nearly the same (similarity of at least ``threshold``), or None.
 

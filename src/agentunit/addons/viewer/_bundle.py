@@ -457,14 +457,6 @@ def packed_cases(details: Sequence[dict[str, Any]]) -> bytes:
     return encode_json({"common": common, "scores": shared, "rows": packed})
 
 
-def unpacked_case(packed: dict[str, Any], at: int) -> dict[str, Any]:
-    """One case again, as the browser puts it together."""
-    row = packed["rows"][at]
-    detail = {**packed["common"], **row}
-    detail["scores"] = [{**packed["scores"][metric], **own} for metric, own in row["scores"]]
-    return {"repeats": [detail["key"]], "subject": "", **detail}
-
-
 def _shared(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Of each field that all rows have, the value that most of them have, where that is more than one."""
     found = {}

@@ -6,7 +6,7 @@ Labels are metrics, backends, statuses and slices: nothing that names a case, wh
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socket import AF_INET, AF_INET6
 from typing import Any
@@ -169,13 +169,3 @@ class MetricsServer:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
-
-
-def exported_names() -> Iterable[str]:
-    """The names that queries may use.
-
-    >>> "agentunit_score_bucket" in set(exported_names())
-    True
-    """
-    for name, (kind, _) in FAMILIES.items():
-        yield from (f"{name}_{end}" for end in ("bucket", "sum", "count")) if kind == "histogram" else (name,)
