@@ -20,9 +20,9 @@ from kept_records import add_record
 from viewer_client import report_text
 
 from agentunit import DatasetCase, Outcome, Record, Suite
-from agentunit.addons.judge import sending_notice as consent
 from agentunit.addons.judge.settings import configure_judge
 from agentunit.backends.quality import load_backend
+from agentunit.cli import sending_notice as consent
 from agentunit.engine.recording.runner import plan_run
 from agentunit.engine.recording.runner import record as start_recording
 from agentunit.engine.scoring.judging import cases_under_way

@@ -16,9 +16,9 @@ from kept_records import add_record
 from viewer_client import report_text
 
 from agentunit import DatasetCase, Outcome, Record
-from agentunit.addons.judge import sending_notice as consent
 from agentunit.addons.judge.settings import configure_judge
 from agentunit.backends.quality import load_backend
+from agentunit.cli import sending_notice as consent
 from agentunit.store.sqlite import DEFAULT_PATH, Store
 
 EXPECTED = "Monday in the town of Oslo"

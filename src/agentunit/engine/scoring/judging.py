@@ -47,6 +47,10 @@ def judged_metrics(metrics: Iterable[Any]) -> list[Any]:
     return found
 
 
+PLAYED_USERS = "the simulated user"
+"""What stands among the metrics of a ``Sending`` where a judge plays the users of cases."""
+
+
 @dataclass(frozen=True)
 class Sending:
     """What a run would send. ``n_cases``, ``n_calls``, tokens and cost are estimates, ``None`` where unknown.
