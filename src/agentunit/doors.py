@@ -7,8 +7,9 @@ listed here. A row costs nothing until it is asked for.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
+
+from agentunit.plugins import import_target
 
 _PARTS: dict[str, str] = {
     "alert_target": "watch.alerting:AlertTarget",
@@ -81,5 +82,9 @@ _PARTS: dict[str, str] = {
 
 def part(name: str) -> Any:
     """What stands in the table under a name, imported when it is asked for."""
-    module, _, attribute = _PARTS[name].partition(":")
-    return getattr(import_module(f"agentunit.addons.{module}"), attribute)
+    return import_target(f"agentunit.addons.{_PARTS[name]}")
+
+
+def addon_names() -> list[str]:
+    """The add-ons that something is asked of."""
+    return sorted({target.partition(".")[0] for target in _PARTS.values()})
