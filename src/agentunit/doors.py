@@ -23,8 +23,6 @@ _PARTS: dict[str, str] = {
     "configure_judge": "judge.settings:configure_judge",
     "discard_job": "scale.parallel.folder:discard_job",
     "encode_atif": "formats.coding.atif_writer:encode_atif",
-    "erase_followed_before": "watch.followed_table:erase_older",
-    "erase_followed_cases": "watch.followed_table:erase_cases",
     "examine_files": "review.doctor_traces:examine_files",
     "find_addresses_in": "names.addresses:find_addresses_in",
     "find_names_in": "names.names:find_names_in",

@@ -58,13 +58,10 @@ class RunStore(RecordTable):
     def __init__(self, database: Database) -> None:
         super().__init__(database)
         self.masking = Masking(database)
+        self.address = database.address
+        """Where the runs are: a path, or a URL without its password."""
         # Tables of the first version do not tell the order in which runs were begun.
         self._newest_first = f"{'sequence DESC, ' if database.version >= 2 else ''}created_at DESC, id DESC"
-
-    @property
-    def address(self) -> str:
-        """Where the runs are: a path, or a URL without its password."""
-        return self.database.address
 
     def __enter__(self) -> RunStore:
         return self

@@ -116,13 +116,6 @@ class Clusters:
         return f"clusters of {self.field}"
 
 
-def recorded_clusters(settings: Mapping[str, Any]) -> Clusters | None:
-    """The clusters that a run was recorded with. It may come from a file: what is no such thing is left out."""
-    with suppress(msgspec.ValidationError):
-        return msgspec.convert(settings["cluster"], Clusters) if settings.get("cluster") else None
-    return None
-
-
 @dataclass
 class ScoredRun(ScoreRows):
     """The scores of a run, by metric, each list in dataset order (by position, then repeat).
@@ -176,7 +169,11 @@ class ScoredRun(ScoreRows):
     @property
     def clusters(self) -> Clusters | None:
         """Which cases belong together, where the suite says so."""
-        return recorded_clusters(self.header.settings)
+        clusters = self.header.settings.get("cluster")
+        # The run may come from a file: what is no such thing is left out.
+        with suppress(msgspec.ValidationError):
+            return msgspec.convert(clusters, Clusters) if clusters else None
+        return None
 
     @property
     def user_failed(self) -> list[RecordRow]:
