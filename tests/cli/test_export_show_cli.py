@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 import pyarrow.parquet
 import pytest
 from click.testing import CliRunner, Result
+from kept_records import add_record
 from viewer_client import report_text
 
 import agentunit
@@ -36,7 +37,7 @@ def add_run(store: Store, run_id: str, records: list[Record], *, repeats: int = 
     for position, record in enumerate(records):
         for repeat in range(repeats):
             failed = record.trace.metadata.get("failure") is not None and repeat == repeats - 1
-            store.add_record(run_id, position, repeat, record, failed=failed, elapsed_s=0.5)
+            add_record(store, run_id, position, repeat, record, failed=failed, elapsed_s=0.5)
             for case in agentunit.score([record], ["task_success", "tool_success", "faithfulness", "cost"]):
                 store.add_scores(run_id, position, repeat, case.scores)
     store.set_status(run_id, "finished", finished_at=created_at + 5)

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from kept_records import add_record
 
 import agentunit
 from agentunit.core.case import DatasetCase
@@ -183,7 +184,7 @@ def test_the_json_of_a_metric_holds_every_fact_about_it(invoke):
 def test_a_reader_that_has_gone_is_not_an_error(invoke, arguments, code):
     with Store(".agentunit/runs.db") as store:
         run = store.create_run("desk", agentunit_version="1", settings={}).id
-        store.add_record(run, 0, 0, Record(DatasetCase("a", "?")), failed=False, elapsed_s=0.0)
+        add_record(store, run, 0, 0, Record(DatasetCase("a", "?")), failed=False, elapsed_s=0.0)
         wrong = Score(MetricResult("exact_match", 0.0), "ok", "check", "1", 0.0)
         store.add_scores(run, 0, 0, {"exact_match": wrong})
         store.set_status(run, "finished")

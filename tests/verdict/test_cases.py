@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 from decided_runs import INFOS, NO_ANSWER, NOT_APPLICABLE, RAISED, Case, NoValue, Shown, Try, case_of, keep_run, run_of
+from kept_records import add_record
 
 from agentunit.core.case import DatasetCase
 from agentunit.core.records import Outcome, Record
@@ -337,7 +338,7 @@ def keep_scored(store, name, metric, answers):
     for position, answer in enumerate(answers):
         case = DatasetCase(f"c{position}", "Where?", expected_output="here")
         record = Record(case, TraceLog(), Outcome(output=answer))
-        store.add_record(header.id, position, 0, record, failed=False, elapsed_s=0.0)
+        add_record(store, header.id, position, 0, record, failed=False, elapsed_s=0.0)
     score_run(store, header.id, [metric])
     store.set_status(header.id, "finished")
     return run_from_store(store, header.id)

@@ -87,10 +87,11 @@ def as_agent(agent: object, *, workers: int = 4, isolation: Isolation = "auto") 
         raise ValueError(f"as_agent: isolation must be auto, process or thread; received {isolation!r}")
     if isinstance(agent, str):
         return _named_agent(agent.strip(), workers, isolation)
-    if not inspect.isclass(agent) and _is_agent(agent):
-        return agent  # type: ignore[return-value]
     if inspect.isclass(agent):
         raise TypeError(f"as_agent: agent must be an instance, not a class; received the class {agent.__name__}")
+    methods = (getattr(agent, "run", None), getattr(agent, "close", None))
+    if all(map(inspect.iscoroutinefunction, methods)) and hasattr(agent, "concurrency_hint"):
+        return agent  # type: ignore[return-value]
     if callable(agent):
         from agentunit.adapters._callable import CallableAgent
 
@@ -164,14 +165,6 @@ def agent_module(name: str) -> Any:
         sys.path.insert(0, here)
         importlib.invalidate_caches()
         return importlib.import_module(name)
-
-
-def _is_agent(agent: object) -> bool:
-    return (
-        inspect.iscoroutinefunction(getattr(agent, "run", None))
-        and inspect.iscoroutinefunction(getattr(agent, "close", None))
-        and hasattr(agent, "concurrency_hint")
-    )
 
 
 MAX_REPLY_BYTES = 64 * 1024 * 1024

@@ -12,7 +12,6 @@ from typing import IO, Any, Protocol
 
 import click
 
-from agentunit.cli.judge_options import ask_before_sending
 from agentunit.cli.options import InputFailure, end_signals_interrupt
 from agentunit.cli.outputs import open_for_writing, unfinished_path
 from agentunit.cli.score_options import ScoreOptions
@@ -25,6 +24,7 @@ from agentunit.cli.score_output import (
     open_sink,
     run_as_data,
 )
+from agentunit.cli.sending_notice import ask_before_sending
 from agentunit.cli.streams import remember_exit_code
 from agentunit.cli.trace_inputs import refuse_missing, refuse_overwriting_inputs, trace_files_from
 from agentunit.core.codec import RecordError

@@ -156,7 +156,7 @@ class MetricRegistry:
 
     def names(self) -> list[str]:
         """All names: AgentUnit's own first, then registered ones, then those of installed packages."""
-        return list(dict.fromkeys([*self._own, *self._registered, *self._plugins()]))
+        return list(dict.fromkeys([*self._own, *self._registered, *self.table.brought]))
 
     def create(self, name: str, parameters: Mapping[str, Any] | None = None) -> Metric:
         """A metric of this name, with these parameters in place of their defaults."""
@@ -222,7 +222,7 @@ class MetricRegistry:
         if name in self._registered:
             source: Any = self._registered[name]
         else:
-            source = _load(self._own[name]) if name in self._own else self._plugins()[name].load()
+            source = _load(self._own[name]) if name in self._own else self.table.brought[name].load()
         # A class that has its facts need not be made: making one may take a model or a judge.
         info = getattr(source, "info", None) if isinstance(source, type) else None
         if isinstance(info, MetricInfo):
@@ -240,13 +240,10 @@ class MetricRegistry:
             f"received {source!r:.80}{renamed_method(source)}"
         )
 
-    def _plugins(self) -> dict[str, Plugin]:
-        return self.table.brought
-
     def _owner(self, name: str) -> str:
         if name in self._registered:
             return "registered already"
-        return "AgentUnit's own" if name in self._own else f"a metric of {self._plugins()[name].package}"
+        return "AgentUnit's own" if name in self._own else f"a metric of {self.table.brought[name].package}"
 
 
 def instantiate(source: Any, who: str, parameters: Mapping[str, Any] | None = None, name: str | None = None) -> Metric:

@@ -541,7 +541,7 @@ async def _run_case(plan: Plan, recording: Recording, position: int, repeat: int
         earlier.append(result.outcome.error or result.failure or "failed")
         about = result.trace.metadata.get(SIMULATED_USER)
         earlier_users += [about["judge"]] if isinstance(about, dict) and "judge" in about else []
-        recording.spend_usd += _cost_of(result)
+        recording.spend_usd += stated_cost(result.trace, result.outcome)
     if earlier:
         result.trace.metadata["attempts"] = len(earlier) + 1
         result.trace.metadata["earlier_failures"] = earlier
@@ -644,16 +644,14 @@ def _keep(plan: Plan, store: RunStore, recording: Recording, ended: Sequence[_En
     for failure in failures:
         recording.failures[failure] = recording.failures.get(failure, 0) + 1
     for _, _, result in ended:
-        recording.spend_usd += _cost_of(result)
-
-
-def _cost_of(result: AgentResult) -> float:
-    """What an attempt says it cost, in US dollars; attempts that failed were paid for too."""
-    return stated_cost(result.trace, result.outcome)
+        recording.spend_usd += stated_cost(result.trace, result.outcome)
 
 
 def stated_cost(trace: TraceLog, outcome: Any) -> float:
-    """What a trace and an outcome say they cost, in US dollars; 0.0 where they say nothing."""
+    """What a trace and an outcome say they cost, in US dollars; 0.0 where they say nothing.
+
+    Attempts that failed were paid for too.
+    """
     metadata = trace.metadata
     has_events_or_cost = trace.events or getattr(outcome, "cost", None) is not None
     if not has_events_or_cost and isinstance(metadata, dict) and "cost" not in metadata:
