@@ -13,9 +13,9 @@ import sys
 
 import pytest
 
-MOST_MODULES = 131
-MOST_FUNCTIONS = 575
-MOST_FILES = 77
+MOST_MODULES = 135
+MOST_FUNCTIONS = 590
+MOST_FILES = 78
 
 _SUITE = """
 from agentunit import DatasetCase, Suite
