@@ -21,7 +21,6 @@ from agentunit.core.codec import encode_record
 from agentunit.core.records import Record
 from agentunit.traces.grouping import GroupBy
 
-
 _WRITERS = {"atif": "encode_atif", "otlp": "encode_otlp", "openai": "encode_openai"}
 """The parts that write other formats than records."""
 
