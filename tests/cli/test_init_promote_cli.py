@@ -235,7 +235,13 @@ def test_what_each_event_is_held_to(call, tmp_path, event, fork, has_baseline, o
         Path("main-branch").mkdir()
         Path("main-branch/baseline.json").touch()
     env = {name: str(value) for name, value in job["env"].items()}
-    known = {**env, "SUITE": "suite.py", "FROM_A_FORK": fork, "GITHUB_EVENT_NAME": event, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    known = {
+        **env,
+        "SUITE": "suite.py",
+        "FROM_A_FORK": fork,
+        "GITHUB_EVENT_NAME": event,
+        "PATH": f"{tmp_path}:{os.environ['PATH']}",
+    }
     made = subprocess.run(
         ["bash", "-e", "-c", scripts["Run the suite"]], env=known, capture_output=True, text=True, check=True
     )

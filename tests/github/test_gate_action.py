@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.support.fake_gh import FakeGitHub
 
 from agentunit.cli.demo import demo_records
 from agentunit.core.codec import encode_record
-from tests.support.fake_gh import FakeGitHub
 
 ACTION = Path(__file__).resolve().parents[2] / ".github" / "actions" / "agentunit-gate"
 pytestmark = pytest.mark.skipif(shutil.which("bash") is None or shutil.which("jq") is None, reason="needs bash and jq")

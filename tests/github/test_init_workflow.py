@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 import yaml
-
 from tests.support.workflow_runner import WorkflowRunner
 
 WORKFLOWS = Path(__file__).resolve().parents[2] / ".github" / "workflows"

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-
 from tests.support.fake_gh import FakeGitHub
 
 ON_MAIN = "github.event_name != 'pull_request' && github.ref == 'refs/heads/main'"

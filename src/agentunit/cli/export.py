@@ -130,7 +130,7 @@ def export(**received: Any) -> None:
     everything about each run. The allowed chance of a false alarm is shared among them, as 'agentunit compare' does.
 
     The verdict that HTML, Markdown and JUnit hold is printed, too. With --gate or --baseline it is decided here, and
-    the exit code is the verdict's: 0 pass, 1 fail, 3 errors, 4 cannot tell. Without them it is 0, as the file was written.
+    the exit code is the verdict's: 0 pass, 1 fail, 3 errors, 4 cannot tell. Otherwise it is 0, as the file was written.
 
     Reports mask e-mail addresses, card numbers, credentials and the like. A .json file keeps them: it is the run itself
     ('agentunit redact' makes records to share).

@@ -12,6 +12,7 @@ from msgspec.structs import fields
 
 from agentunit.core.case import DatasetCase
 from agentunit.core.trace import TraceLog
+from agentunit.public import publish
 
 # What came out of an agent's run.
 
@@ -155,3 +156,6 @@ def as_mapping(value: object) -> dict[str, Any] | None:
     if isinstance(value, dict):
         return value
     return dict(value) if isinstance(value, Mapping) else None
+
+
+publish("agentunit", Outcome, Record)

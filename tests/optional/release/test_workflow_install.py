@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 from scripts import release
-
 from tests.support.workflow_runner import WorkflowRunner
 
 pytestmark = pytest.mark.optional

@@ -24,6 +24,7 @@ from agentunit.metrics.base import MetricInfo, describe, describe_error
 from agentunit.metrics.functions import note_checks
 from agentunit.metrics.inputs import Item
 from agentunit.metrics.registry import resolve_metrics
+from agentunit.public import publish
 
 _INPUT_ERRORS_KEPT = 1000
 
@@ -379,3 +380,6 @@ class _Chunk:
         for batch in self.started.values():
             if not isinstance(batch, Exception):
                 batch.cancel()
+
+
+publish("agentunit", Run)
