@@ -83,25 +83,26 @@ __all__ = [
 
 find_moved_modules()
 
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        ".": "metrics multiagent multimodal privacy probes sustainability",
-        ".addons.redact.live": "redacting_processor",
-        ".configuration": "configure",
-        ".core.case": "DatasetCase",
-        ".core.codec": "decode_record encode_record",
-        ".core.records": "Outcome Record",
-        ".core.results": "CaseScores MetricResult RunSummary Score",
-        ".core.trace": "AgentInteraction AgentRole ConflictEvent HandoffEvent InteractionType TraceEvent TraceLog",
-        ".engine.deciding.comparison": "Comparison",
-        ".engine.recording.suite": "Suite",
-        ".engine.recording.suite_run": "RunResult compare run",
-        ".engine.scoring.records": "Run score",
-        ".metrics.base": "CompositeMetric Metric MetricInfo",
-        ".metrics.registry": "DEFAULT_METRICS register_metric resolve_metrics",
-        ".traces.live.capture": "capture_spans",
-        ".traces.live.instrument": "instrument",
-        ".traces.reading": "read_records",
-    },
-)
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            ".": "metrics multiagent multimodal privacy probes sustainability",
+            ".addons.redact.live": "redacting_processor",
+            ".configuration": "configure",
+            ".core.case": "DatasetCase",
+            ".core.codec": "decode_record encode_record",
+            ".core.records": "Outcome Record",
+            ".core.results": "CaseScores MetricResult RunSummary Score",
+            ".core.trace": "AgentInteraction AgentRole ConflictEvent HandoffEvent InteractionType TraceEvent TraceLog",
+            ".engine.deciding.comparison": "Comparison",
+            ".engine.recording.suite": "Suite",
+            ".engine.recording.suite_run": "RunResult compare run",
+            ".engine.scoring.records": "Run score",
+            ".metrics.base": "CompositeMetric Metric MetricInfo",
+            ".metrics.registry": "DEFAULT_METRICS register_metric resolve_metrics",
+            ".traces.live.capture": "capture_spans",
+            ".traces.live.instrument": "instrument",
+            ".traces.reading": "read_records",
+        },
+    )

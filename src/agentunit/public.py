@@ -11,6 +11,8 @@ from typing import Any, get_type_hints
 def lazy_names(package: str, names: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """The ``__getattr__`` and ``__dir__`` of a package whose names load on first use.
 
+    A type checker must not see them: it would take any name for one that exists.
+
     ``names`` has the names of each module, separated by spaces; those of the module ``"."`` are modules themselves.
     """
     homes = {name: module for module, own in names.items() for name in own.split()}

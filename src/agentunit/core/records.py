@@ -81,9 +81,10 @@ class Record(Struct, forbid_unknown_fields=True):
 class LooseRecord:
     """A record whose parts are a user's own objects (any case, any outcome), as they were handed over."""
 
-    __slots__ = ("case", "outcome", "trace")
+    __slots__ = ("case", "extra", "outcome", "trace")
 
-    def __init__(self, case: Any, trace: Any, outcome: Any) -> None:
+    def __init__(self, case: Any, trace: Any, outcome: Any, extra: dict[str, Any] | None = None) -> None:
+        self.extra = extra
         self.case = case
         self.trace = trace
         self.outcome = outcome

@@ -39,14 +39,15 @@ __all__ = [
     "resolve_metrics",
 ]
 
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        ".base": "CompositeMetric Metric MetricInfo MetricResult",
-        ".builtin": (
-            "AnswerCorrectnessMetric CostMetric FaithfulnessMetric HallucinationRateMetric RetrievalQualityMetric "
-            "TokenUsageMetric ToolSuccessMetric"
-        ),
-        ".registry": "DEFAULT_METRICS register_metric resolve_metrics",
-    },
-)
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            ".base": "CompositeMetric Metric MetricInfo MetricResult",
+            ".builtin": (
+                "AnswerCorrectnessMetric CostMetric FaithfulnessMetric HallucinationRateMetric RetrievalQualityMetric "
+                "TokenUsageMetric ToolSuccessMetric"
+            ),
+            ".registry": "DEFAULT_METRICS register_metric resolve_metrics",
+        },
+    )

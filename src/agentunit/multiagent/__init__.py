@@ -64,18 +64,21 @@ __all__ = [
     "timeline",
 ]
 
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "..addons.drawing.pictures": "Picture interaction_graph timeline",
-        "..core.trace": "AgentInteraction AgentRole ConflictEvent HandoffEvent InteractionType",
-        ".analyzers": (
-            "CoordinationMetrics EmergentBehaviorDetector EmergentBehaviorMetrics InteractionAnalyzer "
-            "MultiAgentMetricsCalculator NetworkAnalyzer NetworkMetrics"
-        ),
-        ".conversation_metrics": "AgentDominanceMetric PingPongMetric StepRepetitionMetric UnansweredRequestsMetric",
-        ".derivation": "Derived derived",
-        ".metrics": "CoordinationEfficiencyMetric NetworkFaultToleranceMetric SwarmIntelligenceMetric",
-        ".team": "AgentRow agents_table",
-    },
-)
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "..addons.drawing.pictures": "Picture interaction_graph timeline",
+            "..core.trace": "AgentInteraction AgentRole ConflictEvent HandoffEvent InteractionType",
+            ".analyzers": (
+                "CoordinationMetrics EmergentBehaviorDetector EmergentBehaviorMetrics InteractionAnalyzer "
+                "MultiAgentMetricsCalculator NetworkAnalyzer NetworkMetrics"
+            ),
+            ".conversation_metrics": (
+                "AgentDominanceMetric PingPongMetric StepRepetitionMetric UnansweredRequestsMetric"
+            ),
+            ".derivation": "Derived derived",
+            ".metrics": "CoordinationEfficiencyMetric NetworkFaultToleranceMetric SwarmIntelligenceMetric",
+            ".team": "AgentRow agents_table",
+        },
+    )

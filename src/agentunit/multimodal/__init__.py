@@ -26,4 +26,5 @@ __all__ = [
     "VideoResponseRelevanceMetric",
 ]
 
-__getattr__, __dir__ = lazy_names(__name__, {".metrics": " ".join(__all__)})
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy_names(__name__, {".metrics": " ".join(__all__)})

@@ -19,4 +19,5 @@ if TYPE_CHECKING:
 
 __all__ = ["ConsentComplianceMetric", "DataMinimizationMetric", "PIILeakageMetric", "PrivacyBudgetMetric"]
 
-__getattr__, __dir__ = lazy_names(__name__, {".metrics": " ".join(__all__)})
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy_names(__name__, {".metrics": " ".join(__all__)})

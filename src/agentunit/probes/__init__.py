@@ -11,5 +11,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Measurement", "measure"]
 
-# The adapters read the settings for every run; measuring is loaded only when something is measured.
-__getattr__, __dir__ = lazy_names(__name__, {".measuring": " ".join(__all__)})
+if not TYPE_CHECKING:
+    # The adapters read the settings for every run; measuring is loaded only when something is measured.
+    __getattr__, __dir__ = lazy_names(__name__, {".measuring": " ".join(__all__)})

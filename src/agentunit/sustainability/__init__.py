@@ -22,4 +22,5 @@ __all__ = [
     "ResourceUtilizationMetric",
 ]
 
-__getattr__, __dir__ = lazy_names(__name__, {".metrics": " ".join(__all__)})
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy_names(__name__, {".metrics": " ".join(__all__)})
