@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import platform
+import sys
 from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.util import find_spec
 from inspect import getdoc
+from shutil import which
 from typing import Any
 
 import click
@@ -147,6 +150,7 @@ def doctor(
         findings = []
     else:
         findings = [*_base(), *_optional_parts(), *_backends(), *_models(), *_measurable(), *_metrics(), *_plugins()]
+        findings += _other_pytest()
     findings += answers
     if as_json:
         click.echo(encode_json(findings).decode())
@@ -218,6 +222,15 @@ def _optional_parts() -> list[PartFinding]:
         else:
             findings.append(PartFinding(f"extra {extra}", "ok", purpose))
     return findings
+
+
+def _other_pytest() -> list[PartFinding]:
+    """The pytest that a shell starts, where it belongs to another Python: it knows nothing of the plug-in."""
+    found = which("pytest")
+    if found is None or os.path.dirname(found) == os.path.dirname(sys.executable):
+        return []
+    note = f"{found} is of another Python, which may not have the fixture agentunit_eval"
+    return [PartFinding("pytest", "not ready", note, f"{sys.executable} -m pytest")]
 
 
 def _importable(module: str) -> bool:
