@@ -180,7 +180,7 @@ WORKFLOW = Path(".github/workflows/agentunit.yml")
 
 def steps_of(workflow: Path) -> tuple[dict, dict[str, str]]:
     """The job of a workflow, and the scripts of its steps by name."""
-    (job,) = yaml.safe_load(workflow.read_text(encoding="utf-8"))["jobs"].values()
+    job = yaml.safe_load(workflow.read_text(encoding="utf-8"))["jobs"]["evaluate"]
     return job, {step["name"]: step["run"] for step in job["steps"] if "run" in step}
 
 
@@ -193,8 +193,8 @@ def test_a_workflow_is_written_at_the_root_of_the_repository(call, folder):
     # YAML reads the key "on" as a truth value.
     assert set(content[True]) == {"push", "pull_request", "workflow_dispatch"}
     assert content["permissions"] == {"contents": "read", "actions": "read"}
+    assert content["env"] == {"SUITE": "suite.py" if folder == "." else "evals/suite.py"}
     job, scripts = steps_of(WORKFLOW)
-    assert job["env"]["SUITE"] == ("suite.py" if folder == "." else "evals/suite.py")
     assert scripts["Install"].splitlines()[-1].startswith("pip install ")
     assert "@SUITE@" not in str(content)
     assert "@INSTALL@" not in str(content)
@@ -208,7 +208,7 @@ def test_with_a_suite_only_the_workflow_is_written_and_never_twice(call):
     Path("suite.yaml").write_text("mine")
     assert call(init, "--ci").exit_code == 0
     assert not Path("suite.py").exists()
-    assert steps_of(WORKFLOW)[0]["env"]["SUITE"] == "suite.yaml"
+    assert yaml.safe_load(WORKFLOW.read_text(encoding="utf-8"))["env"]["SUITE"] == "suite.yaml"
     WORKFLOW.write_text("mine")
     result = call(init, "--ci")
     assert result.exit_code == 2
@@ -236,7 +236,13 @@ def test_what_each_event_is_held_to(call, tmp_path, event, fork, has_baseline, o
         Path("main-branch").mkdir()
         Path("main-branch/baseline.json").touch()
     env = {name: str(value) for name, value in job["env"].items()}
-    known = {**env, "FROM_A_FORK": fork, "GITHUB_EVENT_NAME": event, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    known = {
+        **env,
+        "SUITE": "suite.py",
+        "FROM_A_FORK": fork,
+        "GITHUB_EVENT_NAME": event,
+        "PATH": f"{tmp_path}:{os.environ['PATH']}",
+    }
     made = subprocess.run(
         ["bash", "-e", "-c", scripts["Run the suite"]], env=known, capture_output=True, text=True, check=True
     )

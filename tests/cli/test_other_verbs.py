@@ -51,6 +51,17 @@ def test_an_unknown_metric_is_a_usage_error(invoke):
     assert "did you mean 'cost'?" in result.stderr
 
 
+@pytest.mark.parametrize("is_other", [True, False])
+def test_doctor_names_a_pytest_of_another_python(invoke, monkeypatch, tmp_path, is_other):
+    folder = tmp_path if is_other else Path(sys.executable).parent
+    monkeypatch.setattr("agentunit.cli.doctor.which", lambda name: str(folder / name))
+    found = {each["part"]: each for each in json.loads(invoke("doctor", "--json").stdout)}
+    assert ("pytest" in found) == is_other
+    if is_other:
+        assert found["pytest"]["fix"] == f"{sys.executable} -m pytest"
+        assert f"{tmp_path / 'pytest'} is of another Python" in found["pytest"]["note"]
+
+
 def test_doctor_names_what_is_missing_and_the_command(invoke, monkeypatch):
     from agentunit.cli import doctor
 

@@ -25,6 +25,7 @@ from agentunit.core.codec import RecordError, as_outcome, as_trace, decode_recor
 from agentunit.core.records import Outcome, Record
 from agentunit.core.results import encode_json
 from agentunit.core.trace import TraceLog
+from agentunit.public import publish
 
 FailureKind = Literal["raised", "timeout", "wrong_type", "exit", "died"]
 """``raised`` an error, gave no answer in time, returned something that is not an answer, called ``sys.exit``, or its
@@ -265,3 +266,6 @@ def _attempt(make: Callable[[Any], Any], value: Any) -> Any:
         return make(value)
     except Exception:  # noqa: BLE001 - the one part that cannot be kept must not cost the others
         return None
+
+
+publish("agentunit.adapters", Agent, AgentResult)

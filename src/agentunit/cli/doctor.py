@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import platform
+import sys
 from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.util import find_spec
 from inspect import getdoc
+from shutil import which
 from typing import Any
 
 import click
@@ -155,6 +158,7 @@ def doctor(
             *_measurable(),
             *_metrics(),
             *_plugins(),
+            *_other_pytest(),
         ]
     findings += answers
     if as_json:
@@ -242,6 +246,15 @@ def _spacy_unready(extra: str) -> PartFinding | None:
         return reason and PartFinding(f"extra {extra}", "not ready", reason, doors.part("spacy_weights_command")())
     except PluginError as error:
         return PartFinding(f"extra {extra}", "broken", str(error))
+
+
+def _other_pytest() -> list[PartFinding]:
+    """The pytest that a shell starts, where it belongs to another Python: it knows nothing of the plug-in."""
+    found = which("pytest")
+    if found is None or os.path.dirname(found) == os.path.dirname(sys.executable):
+        return []
+    note = f"{found} is of another Python, which may not have the fixture agentunit_eval"
+    return [PartFinding("pytest", "not ready", note, f"{sys.executable} -m pytest")]
 
 
 def _importable(module: str) -> bool:

@@ -34,7 +34,6 @@ from agentunit.doors import part
 from agentunit.engine.deciding.decision import decide_scoring
 from agentunit.engine.scoring.judging import SAMPLE_SIZE, judged_metrics, plan_sending
 from agentunit.engine.scoring.records import Run, RunTotals, WorkFailed
-from agentunit.engine.scoring.records import score as score_records
 from agentunit.engine.scoring.score_rows import is_table_name
 from agentunit.engine.scoring.slices import Slices, SliceTable
 from agentunit.metrics.base import describe
@@ -239,7 +238,7 @@ def _work(
     records, n_cases = _records(source, errors_stream), None
     if judged:
         records, n_cases = _asked_about(records, source, metrics, yes=options.choice.yes)
-    run = score_records(records, metrics, strict=options.strict, jobs=options.jobs)
+    run = Run(records, metrics, strict=options.strict, jobs=options.jobs)
     if slices is not None:
         infos = {metric.name: describe(metric) for metric in metrics}
         run.on_scored = lambda item, scores: slices.add_scores(item.case.metadata, scores, infos)

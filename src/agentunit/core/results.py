@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from agentunit.core.said import Said
+from agentunit.public import publish
 
 Status = Literal["ok", "informational", "not_applicable", "error"]
 """``ok`` may be gated; ``informational`` is shown but gated only when named; the other two carry no value."""
@@ -570,3 +571,6 @@ def decode_case_scores(line: bytes) -> CaseScores:
     'q1'
     """
     return _case_scores_decoder.decode(line)
+
+
+publish("agentunit", CaseScores, MetricResult, RunSummary, Score)

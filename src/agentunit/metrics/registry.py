@@ -108,14 +108,6 @@ def _require_own(what: str, names: Iterable[str]) -> None:
 _require_own("_OWN_ANSWER_KEYS", _OWN_ANSWER_KEYS)
 _require_own("DEFAULT_METRICS", DEFAULT_METRICS)
 
-# Where users import the metrics of these modules from; the others are imported from the module that defines them.
-_PUBLIC_MODULES = {
-    "agentunit.multimodal": "agentunit.multimodal.metrics",
-    "agentunit.privacy": "agentunit.privacy.metrics",
-    "agentunit.sustainability": "agentunit.sustainability.metrics",
-    "agentunit.multiagent.conversation_metrics": "agentunit.multiagent",
-}
-
 MetricSource = Metric | type | Callable[..., Any]
 """What may stand behind a name: an instance, a class, a function that makes one, or a function that scores."""
 
@@ -278,9 +270,7 @@ def import_path(metric: Any) -> str:
     'agentunit.privacy.metrics.PIILeakageMetric'
     """
     kind = metric if isinstance(metric, type) else type(metric)
-    module = kind.__module__
-    public = _PUBLIC_MODULES.get(module) or _PUBLIC_MODULES.get(module.rpartition(".")[0], module)
-    return f"{public}.{kind.__qualname__}"
+    return f"{kind.__module__}.{kind.__qualname__}"
 
 
 def parameters(metric: Any) -> dict[str, Any]:

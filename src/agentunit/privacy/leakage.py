@@ -19,6 +19,7 @@ from agentunit.privacy._passages import Kind, Passage, PrivacyMetric, passages, 
 from agentunit.privacy.detectors import StructuredDetector, detector_named, names_unready
 from agentunit.privacy.findings import Detector, Finding, check_detector, masked
 from agentunit.privacy.pseudonyms import same_value
+from agentunit.public import publish
 
 SEVERITY_WEIGHTS: Mapping[str, float] = {
     "email": 0.5,
@@ -256,3 +257,6 @@ def _merged(weights: Any) -> dict[str, float]:
                 f"PIILeakageMetric: severity_weights must be from 0 to 1; received {weight!r} for {type!r}"
             )
     return {**SEVERITY_WEIGHTS, **(weights or {})}
+
+
+publish("agentunit.privacy.metrics", PIILeakageMetric)

@@ -23,6 +23,7 @@ from agentunit.addons.judge.settings import JudgeSettings, configured
 from agentunit.backends.asking import JudgeFailed, all_of
 from agentunit.backends.quality import PairQuestion, QualityQuestion, RubricQuestion, Verdict
 from agentunit.backends.services import why_not_configured
+from agentunit.public import publish
 
 if TYPE_CHECKING:
     from agentunit.engine.scoring.judging import Sending
@@ -239,3 +240,6 @@ def _places(question: QualityQuestion) -> list[tuple[str, str]]:
         for at, each in enumerate(question.examples):
             places += [(f"example[{at}]", text) for text in (each.question, each.answer, each.reason) if text]
     return places
+
+
+publish("agentunit.backends.judge", JudgeBackend)
