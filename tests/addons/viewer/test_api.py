@@ -65,9 +65,13 @@ def test_a_run_says_its_verdict_its_metrics_and_what_failed(client, library, run
     card = next(card for card in page["metrics"] if card["metric"] == "exact_match")
     assert card["thresholds"] == [{"operator": ">=", "threshold": 0.5, "aggregate": "mean", "word": "met"}]
     assert sum(card["distribution"]["counts"]) == 8
-    # What raised is a failure; what scored low is not, unless a gate says so.
-    found = {name: [(group["n_records"], group["failure"]) for group in page[name]] for name in ("failures", "causes")}
-    assert found == {"failures": [(1, "KeyError")], "causes": [(5, "not supported: a statement")]}
+    # What raised comes first, a doubt of a model last.
+    found = [(each["word"], each["n_cases"], each["n_of"], each["cases"][0][:2]) for each in page["findings"]]
+    assert found == [("wrong", 1, 8, "q6"), ("wrong, allowed", 2, 8, "q1"), ("doubt", 3, 8, "q0")]
+    assert page["findings"][0]["what"].startswith("1 of 8 cases wrong: KeyError: 'x'")
+    assert page["findings"][2]["what"].startswith("3 of 8 cases doubted: ")
+    assert page["findings"][2]["command"] == f"agentunit show {runs[1]} q0"
+    assert page["n_more_findings"] == 0
     assert page["unscored"][0]["reason"] == "no tool"
     assert page["slice_fields"] == ["metadata.shop"]
     assert page["amounts"][0]["total"] == pytest.approx(0.36)
@@ -335,4 +339,10 @@ def test_sizes_are_said_in_cases_and_repeats(client, library, runs):
     opened = library.run(runs[2])
     pending = pending_page(opened.header, opened.columns, opened.infos, library.mask())
     assert (pending["line"]["size"], pending["n_cases"], pending["n_repeats"]) == ("8 cases × 3 repeats", 8, 3)
-    assert [(group["n_records"], group["n_cases"]) for group in page["causes"]] == [(15, 5)]
+    # The example of a finding is one repeat of its case.
+    assert [(each["cases"][0][:2], each["repeat"]) for each in page["findings"]] == [
+        ("q6", 0),
+        ("q1", 0),
+        ("q3", 1),
+        ("q0", 0),
+    ]

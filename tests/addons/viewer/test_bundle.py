@@ -155,6 +155,9 @@ def test_an_exported_file_can_be_looked_at(store_path, runs, tmp_path, ending):
     case = cases_in(parts["data/runs/0/cases-0.json.gz"])[0]
     assert (case["recorded"], case["answer"]) == ((True, "order 0") if ending == "json.gz" else (False, None))
     assert len(case["scores"]) == 4
+    # The run is in no store: commands find it by its file.
+    [command, *_] = [each["command"] for each in parts["data/runs/0/run.json.gz"]["findings"]]
+    assert command.startswith(f"agentunit show {file} ")
 
 
 @pytest.mark.parametrize("as_folder", [False, True])

@@ -353,13 +353,13 @@ def _comparisons(runs: Sequence[BundledRun], pair: tuple[str, str] | None) -> It
         decision, baseline = run.reported.decision, run.reported.baseline
         if decision.comparison is not None and baseline is not None:
             made = True
-            page = comparison_page(decision, baseline, run.reported.run, run.reported.mask)
+            page = comparison_page(run.reported, baseline)
             if baseline.header.id not in ids:
                 page["cases"] = [{**case, "baseline_key": None} for case in page["cases"]]
             yield page
     for old, new in () if made else _pairs(runs, pair):
-        with new.library.store() as store:
-            yield comparison_data(store, old.id, new.id, new.reported.mask)
+        with new.library.reported(new.opened, new.reported.mask.show_all) as reported:
+            yield comparison_data(reported, old.id)
 
 
 def _pairs(runs: Sequence[BundledRun], pair: tuple[str, str] | None) -> Iterator[tuple[BundledRun, BundledRun]]:

@@ -123,7 +123,8 @@ class OpenRun:
 class Library:
     """All runs of a store. Every method may be called from any thread.
 
-    ``only`` limits it to these ids. Files that records name are shown where they lie in ``media_root``. ``reopen``
+    ``only`` limits it to these ids. ``files`` are what commands call runs that were read from files for this look, by
+    their ids. Files that records name are shown where they lie in ``media_root``. ``reopen``
     opens the store in another way than by its address, which does not hold a password.
     """
 
@@ -132,6 +133,7 @@ class Library:
         address: str,
         *,
         only: Sequence[str] | None = None,
+        files: Mapping[str, str] | None = None,
         media_root: Path | None = None,
         reopen: Callable[[], RunStore] | None = None,
     ) -> None:
@@ -140,6 +142,7 @@ class Library:
         self.shown_address = shown_address(address)
         self.media_root = media_root
         self.only = None if only is None else list(only)
+        self._files = files or {}
         self._lock = threading.RLock()
         self._masks = {False: SharedMask(), True: SharedMask(show_all=True)}
         # One at a time: what is added up in the background must not starve those who wait for a page.
@@ -290,7 +293,8 @@ class Library:
     def reported(self, opened: OpenRun, personal: bool) -> Iterator[ReportedRun]:
         """A run as reports see it."""
         with self.store() as store:
-            reported = ReportedRun(run_from_store(store, opened.header.id), store=store)
+            run_id = opened.header.id
+            reported = ReportedRun(run_from_store(store, run_id), store=store, path=self._files.get(run_id))
             reported.mask = self.mask(personal)
             yield reported
 
