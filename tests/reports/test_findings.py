@@ -80,6 +80,20 @@ def test_a_failed_call_is_a_fact_only_where_the_answer_hides_it(answer, is_fact)
     assert (fact_of("c1", None, one.record, {}) is not None) is is_fact
 
 
+def test_a_failed_call_after_which_another_went_through_is_no_fact():
+    one = case(LOCKED, {"name": "ask_colleague", "status": "success"}, answer="We have cancelled your order.")
+    assert fact_of("c1", None, one.record, {}) is None
+
+
+def test_a_call_with_other_arguments_than_expected_is_a_fact():
+    score = scored("tool_trajectory", 0.0, expected=["find"], actual=["find"])
+    score.why = 'find.order_id "A-9", expected "A-2"'
+    one = case({"name": "find", "status": "success"}, scores=[score])
+    found = fact_of("c1", None, one.record, one.scores)
+    assert found is not None
+    assert (found.kind, found.words) == ("tool_trajectory", score.why)
+
+
 @pytest.mark.parametrize(
     ("score", "is_doubt"),
     [

@@ -97,5 +97,5 @@ def test_a_finding_takes_two_lines_and_none_is_wider_than_the_window(width):
 def test_five_findings_are_shown_and_the_others_are_counted():
     text = printed(100, lambda console: print_block(["FAIL"], [FINDING] * 7, console))
     assert text.count("of 40 cases broken") == 5
-    assert "… and 2 more findings (--why shows them)" in text
+    assert "… and 2 more (--why shows them): 4 × contains: missing" in text
     assert printed(100, lambda c: print_block(["FAIL"], [FINDING] * 7, c, all_rows=True)).count("of 40 cases") == 7

@@ -198,6 +198,6 @@ class ShownRun(SuiteRun):
             for line in failures[-1:]:
                 # How to run them again; which they are is a finding.
                 print_line(line.strip(), console)
-            print_next([decision.way_out or next_command(scored.header.id, decision)], console)
+            print_next([decision.way_out or next_command(reported.shown_as, decision)], console)
         if decision.exit_code:
             raise click.exceptions.Exit(decision.exit_code)

@@ -517,7 +517,7 @@ class ToolSuccessMetric(ItemMetric):
     listed in ``without_status``, and ``partial`` is true. Where no call states a status there is no score. MCP's
     ``is_error`` and the ``exit_code`` of a command replace a missing status. A last call that only hands in the answer
     (``finish``, ``submit``, ``attempt_completion``, ``final_answer``) succeeded where the run has one. A run without
-    tool calls is scored by ``outcome.success`` (``detail["basis"]``). An agent that failed before any call has no score.
+    tool calls is scored by ``outcome.success`` (``detail["basis"]``), and one that failed before any call not at all.
 
     >>> events = [{"type": "tool_call", "payload": {"name": "search", "status": s}} for s in ("success", "error")]
     >>> ToolSuccessMetric().evaluate({"id": "q1"}, {"events": events}, "done").value

@@ -79,8 +79,9 @@ def print_block(
     for finding in shown:
         _print_finding(describe_run_finding(finding), console)
     if len(shown) < len(findings):
-        more = counted(len(findings) - len(shown), "more finding")
-        console.print(f"… and {more} (--why shows them)", style="dim")
+        named = "; ".join(f"{finding.n_cases:,} × {finding.name}" for finding in findings[len(shown) :])
+        more = f"… and {len(findings) - len(shown):,} more (--why shows them): {printable_line(named)}"
+        console.print(Text(_clipped_line(more, console.width), style="dim"), soft_wrap=True)
 
 
 def _print_finding(finding: FindingText, console: Terminal) -> None:
@@ -181,8 +182,14 @@ def _first_rows(
     names = {row.metric for row in rows}
     for place, row in enumerate(rows):
         is_gated = row.metric in gated
+        # Informational scores of some cases stand beside the others of the same metric.
+        is_rest = row.status != "ok" and any(other.metric == row.metric and other.status == "ok" for other in rows)
         is_mirror = row.metric == "hallucination_rate" and "faithfulness" in names
-        is_useful = row.n_scored > 0 and not is_mirror and infos[row.metric].trust.get(row.backend) != "descriptive"
+        is_useful = (
+            row.n_scored > 0
+            and not (is_mirror or is_rest)
+            and infos[row.metric].trust.get(row.backend) != "descriptive"
+        )
         if is_gated or is_useful:
             ranked.append((not is_gated, row.metric in seen, row.status != "ok", place))
         seen.add(row.metric)

@@ -16,7 +16,7 @@ from agentunit.engine.deciding.causes import (
     why_low,
 )
 from agentunit.engine.deciding.checks import ANSWERED
-from agentunit.engine.deciding.run_findings import ALLOWED, CauseGroups, doubts, slice_counts_of
+from agentunit.engine.deciding.run_findings import ALLOWED, CauseGroups, doubts, most_telling, slice_counts_of
 from agentunit.reports.finding_text import with_commands
 from agentunit.reports.run_facts import KIND_HEADINGS, WRONG, findings_by_heading
 from agentunit.store.runs import is_again
@@ -92,8 +92,7 @@ class _Finder:
         for metric, score in case.scores.items():
             if metric not in reported.rules and metric in reported.infos and doubts(reported.infos[metric], score):
                 return cause_of_doubt(case_id, repeat, case.record, case.scores, metric, why_low(score))
-        is_checked = any(metric in case.scores and case.scores[metric].value is not None for metric in reported.rules)
-        return None if is_checked else fact_of(case_id, repeat, case.record, case.scores)
+        return fact_of(case_id, repeat, case.record, case.scores)
 
     def _cause_of_standing(
         self, case: ReportedCase, repeat: int | None, word: str, finding: CaseFinding
@@ -101,11 +100,19 @@ class _Finder:
         if case.failed:
             is_why = finding.check in (ANSWERED.name, None)
             return cause_of_failure(case.case_id, repeat, case.record, word) if is_why else None
-        score, rule = case.scores.get(finding.check or ""), self._reported.rules.get(finding.check or "")
-        if finding.check is None or score is None or score.value is None or rule is None or rule.passes(score.value):
+        checks = [finding.check] if finding.kind is not None or not finding.wrong else list(finding.wrong)
+        failing = [check for check in checks if check and self._fails(case, check)]
+        if not failing:
             return None
-        why = why_failed(score, rule.needs)
-        return cause_of_check(case.case_id, repeat, case.record, case.scores, finding.check, why, word)
+        check = most_telling(failing)
+        why = why_failed(case.scores[check], self._reported.rules[check].needs)
+        return cause_of_check(case.case_id, repeat, case.record, case.scores, check, why, word)
+
+    def _fails(self, case: ReportedCase, check: str) -> bool:
+        score, rule = case.scores.get(check), self._reported.rules.get(check)
+        if score is None or score.value is None or rule is None:
+            return False
+        return not rule.passes(score.value)
 
 
 def _unread(word: str, finding: CaseFinding) -> Cause:

@@ -20,7 +20,7 @@ EXCEPTION = "exception"
 DOUBT = "doubt"
 """How a case stands that only a model finds fault with."""
 FACT = "fact"
-"""How a case stands that no check was made on, while its trace shows what went wrong."""
+"""How a case stands in which no check fails, while its trace shows what went wrong."""
 _LONGEST_VALUE = 60
 _MOST_SLICES = 8
 _LONGEST_QUOTE = 90
@@ -98,17 +98,34 @@ def cause_of_doubt(
 
 
 def fact_of(case_id: str, repeat: int | None, record: Record, scores: Mapping[str, Score]) -> Cause | None:
-    """What went wrong in a trace on which no check was made; ``None`` where nothing did.
+    """What went wrong in a trace although no check failed; ``None`` where nothing did.
 
     An agent that says that a tool failed did what it should, and a simulated user that failed says nothing about it.
     """
     if not record.trace.events or user_failure(record.trace) is not None:
         return None
     found = _cause_in_trace(record, scores)
-    if found is None or (found[0] == "failed call" and not _hides_failure(outcome_text(record.outcome))):
+    evidence = ""
+    if found is not None and found[0] == "failed call":
+        evidence = "the answer does not say so"
+        if _is_made_up_for(record) or not _hides_failure(outcome_text(record.outcome)):
+            found = None
+    score = scores.get("tool_trajectory")
+    if found is None and score is not None and score.value is not None and score.value < 1.0:
+        # What calls were expected is the user's own word: another call than these is a fact.
+        found, evidence = ("tool_trajectory", why_low(score)), ""
+    if found is None:
         return None
-    evidence = _with_answer("the answer does not say so" if found[0] == "failed call" else "", record)
-    return Cause(case_id, repeat, *found, evidence, slices_of(record.case.metadata), "", FACT)
+    return Cause(case_id, repeat, *found, _with_answer(evidence, record), slices_of(record.case.metadata), "", FACT)
+
+
+def _is_made_up_for(record: Record) -> bool:
+    """Whether the last tool call of a trace went through: the agent found another way."""
+    last: Mapping[str, Any] | None = None
+    for event in record.trace.events:
+        if event.type == "tool_call" and isinstance(event.payload, dict):
+            last = event.payload
+    return last is not None and failure_of(last) is None
 
 
 def _hides_failure(answer: str | None) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import structs
@@ -39,6 +39,8 @@ _IDS_KEPT = 200
 _FEWEST_IN_SLICE = 3
 _SHARE_IN_SLICE = 0.8
 _MORE_THAN_ELSEWHERE = 0.2
+# Checks that fail for many reasons: others that fail beside them say why.
+_TELL_LITTLE = ("json_schema", "regex", "assertions", "task_success", "contains", "exact_match")
 # A file may bring a new message, or a new value of a field, with every record.
 _MOST_GROUPS, _MOST_SLICES = 1_000, 2_000
 _REST = "for further reasons"
@@ -164,7 +166,7 @@ def message_shape(message: str) -> str:
     A message that is nothing but one quoted word, as that of ``KeyError``, keeps it.
 
     >>> message_shape("ValueError: no order 'A-7' in 12 rows"), message_shape("KeyError: 'OPENAI_API_KEY'")
-    ("ValueError: no order … in # rows", "KeyError: 'OPENAI_API_KEY'")
+    ('ValueError: no order … in # rows', "KeyError: 'OPENAI_API_KEY'")
     """
     kind, _, said = message.partition(": ")
     if not _QUOTED.fullmatch(said.strip()):
@@ -212,6 +214,15 @@ def _is_trusted(info: MetricInfo, backend: str) -> bool:
     return not describe_trust(info, backend).startswith("weak")
 
 
+def most_telling(checks: Sequence[str]) -> str:
+    """Of several checks that fail on one case, the one whose failure explains most: a leak, another language.
+
+    >>> most_telling(["contains", "answer_language"]), most_telling(["mine", "contains"])
+    ('answer_language', 'mine')
+    """
+    return min(checks, key=lambda check: (_TELL_LITTLE.index(check) if check in _TELL_LITTLE else -1, check))
+
+
 def doubts(info: MetricInfo, score: Score) -> bool:
     """Whether a score is a doubt: a model or a judge that is worth something found the case low."""
     if score.status != "ok" or score.value is None:
@@ -252,8 +263,6 @@ class CaseTally:
                 self._slices[slice] += 1
         state, metric = self._state(scores)
         self._counts[state] += 1
-        if state == "fine":
-            return
         record = Record(item.case, item.trace, item.outcome)
         cause: Cause | None
         if state == "wrong":
@@ -269,14 +278,17 @@ class CaseTally:
     def _state(self, scores: Mapping[str, Score]) -> tuple[CaseState, str]:
         """How a case stands, and the metric that says so."""
         is_checked = False
+        failing: list[str] = []
         for metric, rule in self._rules.items():
             score = scores.get(metric)
             # As of a row: informational scores, and those without a value, decide nothing.
             if score is None or score.value is None or score.status != "ok":
                 continue
             if not rule.passes(score.value):
-                return "wrong", metric
+                failing.append(metric)
             is_checked = True
+        if failing:
+            return "wrong", most_telling(failing)
         for metric, info in self._infos.items():
             if metric not in self._rules and metric in scores and doubts(info, scores[metric]):
                 return "doubtful", metric
