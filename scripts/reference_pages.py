@@ -25,7 +25,19 @@ _GROUPS = {
 }
 
 # Objects that have a page of their own: a sentence is enough.
-_DESCRIBED_ELSEWHERE = {"DatasetCase", "MetricInfo", "Outcome", "RunSummary", "TraceEvent", "instrument"}
+_DESCRIBED_ELSEWHERE = {
+    "CompositeMetric",
+    "DatasetCase",
+    "MetricInfo",
+    "Outcome",
+    "RunSummary",
+    "Suite",
+    "TraceEvent",
+    "capture_spans",
+    "instrument",
+    "redacting_processor",
+    "register_metric",
+}
 
 
 def cli_page() -> str:
@@ -43,9 +55,8 @@ def cli_page() -> str:
         "",
         _GENERATED,
         "",
-        "Every command with its options; `agentunit COMMAND --help` has examples, too. Exit codes: 0 pass, 1 a gate",
-        "failed, 2 usage, 3 errors in the input or the scores, 4 the data cannot tell",
-        "([what they mean](getting-started.md#when-something-is-wrong)).",
+        "Every command with its options; `agentunit COMMAND --help` has examples, too.",
+        "[Exit codes](getting-started.md#when-something-is-wrong).",
         "",
         "| command | what it does |",
         "|---|---|",
@@ -54,12 +65,12 @@ def cli_page() -> str:
         lines.append(f"| [`{name}`](#{name}) | {_cell(_escaped(command.get_short_help_str(200)))} |")
     for name, command in commands.items():
         own = [row for row in options[name] if row not in shared]
-        lines += ["", *_command(name, command, context), *_option_table(own)]
+        lines += ["", *_command(name, command, context), *_option_list(own)]
         also = ", ".join(f"`{row[0].split()[0].rstrip(',')}`" for row in options[name] if row in shared)
         if also:
             lines += ["", f"[Shared](#shared-options): {also}."]
     lines += ["", "## Shared options", "", "They mean the same in every command that has them.", ""]
-    lines += _option_table(sorted(shared, key=lambda row: row[0].lstrip("-")))
+    lines += _option_list(sorted(shared, key=lambda row: row[0].lstrip("-")))
     return "\n".join(lines) + "\n"
 
 
@@ -71,11 +82,8 @@ def _options(name: str, command: click.Command, parent: click.Context) -> list[t
     return [record for record in records if record]
 
 
-def _option_table(rows: list[tuple[str, str]]) -> list[str]:
-    if not rows:
-        return []
-    lines = [f"| `{_cell(flags)}` | {_cell(_escaped(text))} |" for flags, text in rows]
-    return ["| option | meaning |", "|---|---|", *lines]
+def _option_list(rows: list[tuple[str, str]]) -> list[str]:
+    return [f"- `{' '.join(flags.split())}`: {' '.join(_escaped(text).split())}" for flags, text in rows]
 
 
 def _command(name: str, command: click.Command, parent: click.Context) -> list[str]:
@@ -112,7 +120,8 @@ def api_page() -> str:
         "",
         "All of it is imported from `agentunit`; the rest of the package may change without notice. Other pages",
         "describe [suites](running.md#a-suite), [records](records.md), [metrics](metrics.md),",
-        "[writing one](writing-metrics.md) and [frameworks](frameworks.md); `help(agentunit.NAME)` says more.",
+        "[writing one](writing-metrics.md), [capturing spans](frameworks.md) and",
+        "[masking them](privacy.md#opentelemetry-in-opentelemetry-out); `help(agentunit.NAME)` says more.",
     ]
     for title, names in _GROUPS.items():
         lines += ["", f"## {title}"]
