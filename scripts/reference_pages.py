@@ -37,6 +37,7 @@ _DESCRIBED_ELSEWHERE = {
     "instrument",
     "redacting_processor",
     "register_metric",
+    "run",
 }
 
 
@@ -58,11 +59,9 @@ def cli_page() -> str:
         "Every command with its options; `agentunit COMMAND --help` has examples, too.",
         "[Exit codes](getting-started.md#when-something-is-wrong).",
         "",
-        "| command | what it does |",
-        "|---|---|",
     ]
     for name, command in commands.items():
-        lines.append(f"| [`{name}`](#{name}) | {_cell(_escaped(command.get_short_help_str(200)))} |")
+        lines.append(f"- [`{name}`](#{name}): {' '.join(_escaped(command.get_short_help_str(200)).split())}")
     for name, command in commands.items():
         own = [row for row in options[name] if row not in shared]
         lines += ["", *_command(name, command, context), *_option_list(own)]
@@ -89,7 +88,7 @@ def _option_list(rows: list[tuple[str, str]]) -> list[str]:
 def _command(name: str, command: click.Command, parent: click.Context) -> list[str]:
     """How a command is called, and what its help says beyond the sentence that the table of commands has."""
     context = click.Context(command, info_name=name, parent=parent)
-    usage = " ".join(command.get_usage(context).removeprefix("Usage: ").split())
+    usage = " ".join(command.get_usage(context).removeprefix("Usage: ").replace("[OPTIONS]", "").split())
     lines = [f"## {name}", "", f"`{usage}`", ""]
     _, *paragraphs = dedent(f"        {inspect.cleandoc(command.help or '')}").strip().split("\n\n")
     for paragraph in paragraphs:
@@ -101,10 +100,6 @@ def _command(name: str, command: click.Command, parent: click.Context) -> list[s
 
 def _escaped(text: str) -> str:
     return text.replace("<", "&lt;").replace("*", "\\*")
-
-
-def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")
 
 
 def api_page() -> str:
