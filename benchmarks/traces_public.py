@@ -3,7 +3,8 @@
 The folder holds ``traces.tar.xz``, ``traces-2.tar.xz`` and ``otel``; none of it is part of this project. A fact of a
 file was read ``exact``, left ``unknown``, or read ``wrong``: as something else than the file states. A file is exact
 when all its facts are, wrong when one of them is, partly read when one of them is unknown, and refused when nothing was
-read of it. ``-v`` names every difference, ``--write`` puts the table into docs/traces.md.
+read of it. ``-v`` names every difference, ``--write`` puts the table into benchmarks/traces/RESULTS.md, and one without
+the single facts into docs/traces.md.
 """
 
 from __future__ import annotations
@@ -25,33 +26,33 @@ from benchmarks.public_counts import frameworks
 from benchmarks.traces.facts import Comparison, compare, read_cases
 
 VARIABLE = "AGENTUNIT_DATA"
-# The files of each family, below the folder, and the module of benchmarks/public_counts that counts them.
-FAMILIES = {
-    "langfuse": ("traces/langfuse/*", "langfuse"),
-    "phoenix": ("traces/phoenix/pxi/*", "phoenix"),
-    "inspect": ("traces/inspect/*", "inspect_logs"),
-    "inspect (otel)": ("otel/inspect_*", "inspect_logs"),
-    "adk": ("traces/adk/*", "adk"),
-    "adk (otel)": ("otel/adk_*", "adk"),
-    "autogen": ("traces/autogen/*", "autogen"),
-    "agntcy": ("traces/agntcy/*", "otel_rows"),
-    "agntcy (otel)": ("otel/agntcy_*", "otel_rows"),
-    "trulens (otel)": ("otel/trulens_*", "otel_rows"),
-    "langsmith": ("traces/langsmith/*.json", "platforms"),
-    "anthropic managed": ("traces/langsmith/*.jsonl", "platforms"),
-    "claude agent sdk": ("traces/logfire/*", "platforms"),
-    "vercel": ("traces/vercel/*", "platforms"),
-    "fast-agent": ("traces/fastagent/*", "platforms"),
-    "hal": ("traces/hal/*", "platforms"),
-    "claude code": ("traces/sessions/claude-code*", "coding_agents"),
-    "claude-code-log": ("traces/cclog/*", "coding_agents"),
-    "codex": ("traces/sessions/codex*", "coding_agents"),
-    "qwen code": ("traces/sessions/qwen*", "coding_agents"),
-    "swe-agent": ("traces/swe/*", "coding_agents"),
-    "mini-swe-agent": ("traces/mini/*", "coding_agents"),
-    "openhands": ("traces/openhands/*", "coding_agents"),
-    "atif": ("traces/phoenix/atif/*", "coding_agents"),
-}
+# The tool of each family of files, the files below the folder, and the module of benchmarks/public_counts that counts.
+FAMILIES = (
+    ("langfuse", "traces/langfuse/*", "langfuse"),
+    ("phoenix", "traces/phoenix/pxi/*", "phoenix"),
+    ("inspect", "traces/inspect/*", "inspect_logs"),
+    ("inspect", "otel/inspect_*", "inspect_logs"),
+    ("adk", "traces/adk/*", "adk"),
+    ("adk", "otel/adk_*", "adk"),
+    ("autogen", "traces/autogen/*", "autogen"),
+    ("agntcy", "traces/agntcy/*", "otel_rows"),
+    ("agntcy", "otel/agntcy_*", "otel_rows"),
+    ("trulens", "otel/trulens_*", "otel_rows"),
+    ("langsmith", "traces/langsmith/*.json", "platforms"),
+    ("anthropic-managed", "traces/langsmith/*.jsonl", "platforms"),
+    ("claude agent sdk", "traces/logfire/*", "platforms"),
+    ("vercel", "traces/vercel/*", "platforms"),
+    ("fast-agent", "traces/fastagent/*", "platforms"),
+    ("hal", "traces/hal/*", "platforms"),
+    ("claude-code", "traces/sessions/claude-code*", "coding_agents"),
+    ("claude-code-log", "traces/cclog/*", "coding_agents"),
+    ("codex", "traces/sessions/codex*", "coding_agents"),
+    ("qwen-code", "traces/sessions/qwen*", "coding_agents"),
+    ("swe-agent", "traces/swe/*", "coding_agents"),
+    ("mini-swe-agent", "traces/mini/*", "coding_agents"),
+    ("openhands", "traces/openhands/*", "coding_agents"),
+    ("atif", "traces/phoenix/atif/*", "coding_agents"),
+)
 
 
 # Counts that the file itself contradicts, by file and fact; None: all of it.
@@ -67,8 +68,11 @@ _DISPUTED: dict[str, tuple[str | None, str]] = {
 }  # fmt: skip
 FACTS = ("cases", "question", "answer", "tools", "failures", "tokens", "cost", "agents")
 STATES = ("exact", "partly", "wrong", "refused")
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "traces.md"
-_BEGIN, _END = "<!-- Written by `python -m benchmarks.traces_public --write`. -->", "<!-- End of the public files. -->"
+_ROOT = Path(__file__).resolve().parents[1]
+PAGE, RESULTS = _ROOT / "docs" / "traces.md", _ROOT / "benchmarks" / "traces" / "RESULTS.md"
+BEGIN, END = "<!-- Written by `python -m benchmarks.traces_public --write`. -->", "<!-- End of the public files. -->"
+# Where the section with every fact begins in the results, which another program writes above it.
+HEADING = "## Public files, fact by fact"
 # Names of facts in a comparison that are one fact to a reader of the table.
 _ONE_FACT = {"tool_calls": "tools", "tool_failures": "failures", "tool_success": "failures"}
 
@@ -103,7 +107,7 @@ class FileResult(NamedTuple):
 
 def main(arguments: list[str]) -> int:
     """Print one row for each tool."""
-    folder = Path(os.environ.get(VARIABLE) or Path(__file__).resolve().parents[1] / ".." / "shared" / "data")
+    folder = Path(os.environ.get(VARIABLE) or _ROOT / ".." / "shared" / "data")
     if not (folder / "traces.tar.xz").is_file():
         print(f"skipped: no traces.tar.xz in {folder}; {VARIABLE} names the folder of public trace files")
         return 0
@@ -112,7 +116,10 @@ def main(arguments: list[str]) -> int:
             if (folder / name).is_file():
                 with tarfile.open(folder / name) as archive:
                     archive.extractall(unpacked, filter="data")
-        results = {**read_families(Path(unpacked), folder), **read_counted(Path(unpacked))}
+        results = read_families(Path(unpacked), folder)
+        for tool, files in read_counted(Path(unpacked)).items():
+            results.setdefault(tool, []).extend(files)
+        results = dict(sorted(results.items()))
         table = list(rows_of(results))
         print("\n".join(table))
         for name, (facts, why) in _DISPUTED.items():
@@ -123,7 +130,7 @@ def main(arguments: list[str]) -> int:
                 for line in differences(files):
                     print(f"{tool}: {line}")
     if "--write" in arguments:
-        write_table(table, len([each for files in results.values() for each in files]))
+        write_tables(table, len([each for files in results.values() for each in files]))
     return 0
 
 
@@ -131,13 +138,13 @@ def read_families(unpacked: Path, folder: Path) -> dict[str, list[FileResult]]:
     """The files of the first archive, which a module of benchmarks/public_counts counts while they are read."""
     files = [path for root in (unpacked, folder) for path in _files(root)]
     results: dict[str, list[FileResult]] = {}
-    for family, (pattern, module) in FAMILIES.items():
+    for tool, pattern, module in FAMILIES:
         counter = importlib.import_module(f"benchmarks.public_counts.{module}")
-        results[family] = []
+        of_tool = results.setdefault(tool, [])
         for path, below in files:
             if fnmatch(below, pattern):
                 found, format = read_cases(path)
-                results[family].append(FileResult(path, format, bool(found), list(compare(counter.count(path), found))))
+                of_tool.append(FileResult(path, format, bool(found), list(compare(counter.count(path), found))))
     return results
 
 
@@ -153,7 +160,7 @@ def read_counted(unpacked: Path) -> dict[str, list[FileResult]]:
             facts, _ = _DISPUTED.get(row["path"], ("", ""))
             kept = row if facts is not None else {}
             counts[path].append({fact: value for fact, value in kept.items() if fact not in (facts or "").split()})
-            tools[path] = f"{row['tool']} (2)"
+            tools[path] = row["tool"]
     for path in sorted((unpacked / "native").glob("*.json")):
         tools[path] = "dumps of frameworks"
         counts[path].append(frameworks.count(path))
@@ -162,7 +169,7 @@ def read_counted(unpacked: Path) -> dict[str, list[FileResult]]:
         found, format = read_cases(path)
         compared = list(compare_counts(counts[path], found))
         results[tools[path]].append(FileResult(path, format, bool(found), compared))
-    return dict(sorted(results.items()))
+    return results
 
 
 def compare_counts(expected: list[dict[str, Any]], found: list[dict[str, Any]]) -> Iterator[Comparison]:
@@ -247,14 +254,27 @@ def differences(files: Iterable[FileResult]) -> Iterator[str]:
                 yield f"{file.path.name} ({file.format}) {each.fact} {verdict}: {shown}"
 
 
-def write_table(table: list[str], count: int) -> None:
-    """Replace the table of the docs page, with the day it was measured."""
-    text = PAGE.read_text("utf-8")
-    before, _, rest = text.partition(_BEGIN)
-    _, _, after = rest.partition(_END)
+def write_tables(table: list[str], count: int) -> None:
+    """Replace the table of all facts in the results, and the one of whole files on the docs page, with today's date."""
     day = datetime.now(timezone.utc).date()
-    said = f"Measured on {day} over {count} files; of each fact: exact in how many of the files that state it."
-    PAGE.write_text("\n\n".join((before.rstrip("\n"), _BEGIN, said, "\n".join(table), _END)) + after, "utf-8")
+    measured = f"Measured on {day} over {count} files."
+    _replace(RESULTS, f"{measured} Of each fact: exact in how many of the files that state it.", table)
+    _replace(PAGE, measured, without_facts(table))
+
+
+def without_facts(table: list[str]) -> list[str]:
+    """The same rows without the columns of single facts.
+
+    >>> without_facts(["| chat | 2 | 2 | 0 | 0 | 0 | 2/2 | 1/1 |"])
+    ['| chat | 2 | 2 | 0 | 0 | 0 |']
+    """
+    return ["|".join(row.split("|")[: 3 + len(STATES)]) + "|" for row in table]
+
+
+def _replace(page: Path, measured: str, table: list[str]) -> None:
+    before, _, rest = page.read_text("utf-8").partition(BEGIN)
+    _, _, after = rest.partition(END)
+    page.write_text("\n".join([before + BEGIN, "", measured, "", *table, "", END + after]), "utf-8")
 
 
 def _in_any_order(values: list[Any]) -> list[str]:

@@ -1,8 +1,7 @@
-"""The table of trace formats in docs/traces.md: what each is, and which facts of the corpus are read exactly."""
+"""The table of trace formats in docs/traces.md: what each is, and which facts it lacks or loses, by the corpus."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 
 from benchmarks.traces.facts import GAPS, Comparison, CorpusFile, compare, corpus_files, read_cases
@@ -14,8 +13,8 @@ PAGE = Path(__file__).resolve().parent.parent / "docs" / "traces.md"
 BEGIN = "<!-- Written by `make docs` from the formats and tests/corpus; do not edit by hand. -->"
 END = "<!-- Up to here. -->"
 
-# The columns, and the facts of the corpus that each of them is about.
-COLUMNS = {
+# What a reader asks about, and the facts of the corpus that say it.
+TOPICS = {
     "question": ("question",),
     "answer": ("answer",),
     "agents": ("agents",),
@@ -24,7 +23,6 @@ COLUMNS = {
     "tokens": ("tokens",),
     "cost": ("cost",),
 }
-EXACT, PARTLY, NOT, UNSTATED, UNTESTED = "yes", "partly", "no", "", "?"
 NATIVE_SUMMARY = "AgentUnit's own [records](records.md), one JSON object per line"
 
 
@@ -42,10 +40,9 @@ def _tables() -> list[str]:
     for file in corpus_files():
         files.setdefault(file.folder, []).append(file)
     summaries = {NATIVE_FORMAT: NATIVE_SUMMARY} | _summaries()
-    lines = _table("format", "what it is", {name: (summaries[name], files.pop(name, [])) for name in summaries})
-    if files:
-        others = {folder: (_read_as(found), found) for folder, found in files.items()}
-        lines += ["", *_table("made with", "read as", others)]
+    lines = ["| format | what it is | without |", "|---|---|---|"]
+    for name, what in summaries.items():
+        lines.append(f"| `{name}` | {what.replace('|', '/')} | {_lacks(files.get(name, []))} |")
     gaps: dict[str, list[str]] = {}
     for (name, fact), reason in sorted(GAPS.items()):
         gaps.setdefault(f"`{name.split('/')[0]}`: {reason}", []).append(fact)
@@ -60,26 +57,20 @@ def _summaries() -> dict[str, str]:
     return {name: table.load(name).summary for name in table.entries if name not in table.brought}
 
 
-def _read_as(files: Iterable[CorpusFile]) -> str:
-    return ", ".join(f"`{name}`" for name in dict.fromkeys(str(file.expected.get("format", "?")) for file in files))
-
-
-def _table(first: str, second: str, rows: dict[str, tuple[str, list[CorpusFile]]]) -> list[str]:
-    lines = [f"| {first} | {second} | {' | '.join(COLUMNS)} |", "|---" * (len(COLUMNS) + 2) + "|"]
-    for name, (what, files) in rows.items():
-        lines.append(f"| `{name}` | {what.replace('|', '/')} | {' | '.join(_cells(files))} |")
-    return lines
-
-
-def _cells(files: list[CorpusFile]) -> list[str]:
+def _lacks(files: list[CorpusFile]) -> str:
+    """The facts that no file states, or that all say are absent, and those that are not read exactly."""
+    if not files:
+        return "not tried: no file in tests/corpus"
     compared = [each for file in files for each in compare(file.expected["cases"], read_cases(file.path)[0])]
-    return [_cell(compared, facts) if files else UNTESTED for facts in COLUMNS.values()]
+    lacks = []
+    for topic, facts in TOPICS.items():
+        found = [each for each in compared if each.fact.split(".")[0] in facts]
+        if not _is_stated(found):
+            lacks.append(topic)
+        elif not all(each.exact for each in found):
+            lacks.append(f"{topic} (in part)")
+    return ", ".join(lacks)
 
 
-def _cell(compared: list[Comparison], facts: tuple[str, ...]) -> str:
-    """How a column's facts are read: a fact that no file states, or that all say is absent, has no mark."""
-    found = [each for each in compared if each.fact.split(".")[0] in facts]
-    if not any(value is not None for each in found for value in each.expected):
-        return UNSTATED
-    right = [each.exact for each in found]
-    return EXACT if all(right) else PARTLY if any(right) else NOT
+def _is_stated(compared: list[Comparison]) -> bool:
+    return any(value is not None for each in compared for value in each.expected)

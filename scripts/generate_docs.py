@@ -6,7 +6,6 @@ import ast
 import inspect
 import sys
 from dataclasses import fields
-from doctest import DocTestParser
 from pathlib import Path
 from textwrap import dedent
 
@@ -49,6 +48,19 @@ PII_EXAMPLES = {
 NO_FORM = {"account"}
 # What the top of the page of metrics says of all.
 _USUAL_LOWER = "0 to 1; lower is better"
+# Families that a page of their own describes, and metrics of other families that only their cards describe.
+_PAGES = ("multimodal", "privacy", "sustainability", "multiagent")
+_ONLY_HERE = {
+    "task_success",
+    "tool_trajectory",
+    "tool_argument_validity",
+    "regex",
+    "json_schema",
+    "exact_match",
+    "answer_language",
+    "assertions",
+    "response_time",
+}
 
 
 def metrics_page() -> str:
@@ -62,21 +74,19 @@ def metrics_page() -> str:
         "",
         "<!-- Generated from the metrics themselves (`make docs`); do not edit by hand. -->",
         "",
-        "Every metric: what it says, what it needs, its parameters, and how far you can trust it. A score is a number,",
-        "or `None` with a reason. ↑ higher is better, ↓ lower is better. Values are from 0 to 1 where nothing else is",
-        "said. A metric is one class, with the parameters as its arguments. `agentunit metrics NAME` prints more:",
-        "intervals, sets and dates of [what was measured](validity.md), and what a judge is asked. How the catalog is",
-        "read: [catalog](catalog.md).",
+        "Every metric: what it says, its class and parameters, what it needs, and how far you can trust it. A score",
+        "is a number, or `None` with a reason. ↑ higher is better, ↓ lower is better. Values are from 0 to 1 where",
+        "nothing else is said. `agentunit metrics NAME` prints the rules in full, the keys of the detail, and what a",
+        "judge is asked. [What was measured](validity.md). [How the catalog is read](catalog.md).",
         "",
-        "## The standard set",
+        f"The standard set: {', '.join(_link(each) for each in infos if each.name in DEFAULT_METRICS)}.",
         "",
-        "| metric | what it says | trust |",
-        "|---|---|---|",
+        "| family | metrics |",
+        "|---|---|",
     ]
-    lines += [f"| {_link(each)} | {each.summary} | {_trust(each)} |" for each in infos if each.name in DEFAULT_METRICS]
-    lines += ["", "## By family", "", "| family | metrics |", "|---|---|"]
     for family in dict.fromkeys(each.family for each in infos):
-        lines.append(f"| {family} | {', '.join(_link(each) for each in infos if each.family == family)} |")
+        shown = f"[{family}]({family}.md)" if family in _PAGES else family
+        lines.append(f"| {shown} | {', '.join(_link(each) for each in infos if each.family == family)} |")
     for metric in metrics:
         lines += ["", *_card(metric)]
     for section in (_combining, _by_name, _personal_data, _multi_agent, _equivalents, _migration):
@@ -100,41 +110,29 @@ def _trust(info: MetricInfo) -> str:
 
 def _card(metric: object) -> list[str]:
     info = describe(metric)
-    prose = (type(metric).__doc__ or "").partition(">>>")[0]
-    prose = "\n".join(line.strip() for line in prose.strip().splitlines()).replace("``", "`")
+    prose = (type(metric).__doc__ or "").partition(">>>")[0].strip()
+    if info.name not in _ONLY_HERE:
+        prose = prose.partition("\n\n")[0]
+    prose = "\n".join(line.strip() for line in prose.splitlines()).replace("``", "`")
     values = describe_values(info).removeprefix("0 to 1; higher is better").lstrip("; ")
     facts = [
         f"- class: `{import_path(metric)}`",
         *([f"- values: {values}"] if values and values != _USUAL_LOWER else []),
-        f"- needs: {'; '.join(info.inputs) or 'nothing'}",
+        *([f"- needs: {'; '.join(info.inputs)}"] if info.inputs else []),
         *_answer_keys(info),
-        *_shape(metric, info),
+        *_parameters(metric),
         f"- trust: {_trust(info)}",
     ]
-    example = ["", *_example(metric)] if info.name in DEFAULT_METRICS else []
-    return [f"## {info.name}", "", prose, "", *facts, *example]
+    return [f"## {info.name}", "", prose, "", *facts]
 
 
-def _shape(metric: object, info: MetricInfo) -> list[str]:
-    """The parameters with their defaults, and the keys of the detail; a ready rubric has those of ``rubric``."""
+def _parameters(metric: object) -> list[str]:
+    """The parameters with their defaults; a ready rubric has those of ``rubric``."""
     defaults = parameter_defaults(metric)
     if getattr(metric, "given_criteria", ()):
-        return [f"- parameters and detail: those of [`rubric`](#rubric), with `reads={defaults['reads']!r}`"]
-    listed = ", ".join(f"`{name}={value!r}`" for name, value in defaults.items()) or "none"
-    return [f"- parameters: {listed}", f"- detail: {', '.join(f'`{key}`' for key in [*info.detail_keys, 'backend'])}"]
-
-
-def _example(metric: object) -> list[str]:
-    """The example of the metric's docstring, which doctest checks, as code to copy: results stand in comments."""
-    module, _, name = import_path(metric).rpartition(".")
-    examples = DocTestParser().get_examples(type(metric).__doc__ or "")
-    if not examples:
-        raise ValueError(f"{name} must have an example in its docstring; found none")
-    code = [f"from {module} import {name}", ""]
-    for example in examples:
-        code += example.source.rstrip().splitlines()
-        code += [f"# {line}" for line in example.want.rstrip().splitlines()]
-    return ["```python", *code, "```"]
+        return [f"- parameters: those of [`rubric`](#rubric), with `reads={defaults['reads']!r}`"]
+    listed = ", ".join(f"`{name}={value!r}`" for name, value in defaults.items())
+    return [f"- parameters: {listed}"] if listed else []
 
 
 def _combining() -> list[str]:
@@ -142,9 +140,8 @@ def _combining() -> list[str]:
         ## Combining metrics
 
         `agentunit.metrics.base.CompositeMetric(metrics, *, weights=None, name="composite")` is the mean of the values
-        of its metrics; those without a value do not count. `weights` maps names of metrics to weights (1 for those it
-        does not name). `detail` is `{metric_name: metric_detail}`. Without any value the result is `None`, and
-        `detail["reason"]` says why.
+        of its metrics; those without a value do not count. `weights` maps names of metrics to weights (1 for the
+        others). `detail` is `{metric_name: metric_detail}`.
 
         ```python
         from agentunit.metrics.base import CompositeMetric
@@ -159,18 +156,18 @@ def _combining() -> list[str]:
 
 
 def _by_name() -> list[str]:
-    return _section(f"""
+    return _section("""
         ## Metrics by name
 
         `agentunit.metrics.resolve_metrics(metrics=None)` makes metrics of names, `module:Class` references, classes,
-        factories or instances, in any mixture. `agentunit.metrics.DEFAULT_METRICS` is the standard set, a tuple of
-        names: {", ".join(f"`{name}`" for name in DEFAULT_METRICS)}. `agentunit.metrics.registry.register_metric(name,
-        metric)` gives a metric of your own a name; see [writing a metric](writing-metrics.md).
+        factories or instances. `agentunit.metrics.DEFAULT_METRICS` is the standard set, a tuple of names.
+        `agentunit.metrics.registry.register_metric(name, metric)` gives [a metric of your own](writing-metrics.md) a
+        name.
 
         ```python
         from agentunit.metrics import DEFAULT_METRICS, resolve_metrics
 
-        metrics = resolve_metrics(["faithfulness", "tool_success", {{"contains": {{"name": "polite"}}}}])
+        metrics = resolve_metrics(["faithfulness", "tool_success", {"contains": {"name": "polite"}}])
         assert [metric.name for metric in metrics] == ["faithfulness", "tool_success", "polite"]
         assert tuple(metric.name for metric in resolve_metrics()) == DEFAULT_METRICS
         ```
@@ -181,9 +178,8 @@ def _personal_data() -> list[str]:
     lines = _section("""
         ## Types of personal data
 
-        What `pii_leakage` looks for with its own detector, how sure it is of the example, and what a certain finding
-        takes away (`severity_weights`). The score is the product of 1 − weight · confidence over the distinct
-        findings.
+        What `pii_leakage` looks for, how sure it is of the example, and what a certain finding takes away
+        (`severity_weights`). The score is the product of 1 − weight · confidence over the distinct findings.
 
         | type | example | confidence | severity weight |
         |---|---|---|---|
@@ -258,11 +254,9 @@ def _migration() -> list[str]:
     return _section("""
         ## From 0.3 to 0.4
 
-        - `compute()` of a metric is now called `evaluate()`. A metric that has only `compute()` is refused with
-          this hint.
-        - `evaluate(case, trace, outcome)` also receives the `TraceLog`.
-        - Privacy and sustainability metrics have modules of their own: `agentunit.privacy.metrics`,
-          `agentunit.sustainability.metrics`.
+        `compute()` of a metric is now `evaluate(case, trace, outcome)`, which also receives the `TraceLog`. Privacy and
+        sustainability metrics have modules of their own, `agentunit.privacy.metrics` and
+        `agentunit.sustainability.metrics`.
         """)
 
 

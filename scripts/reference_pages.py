@@ -25,7 +25,20 @@ _GROUPS = {
 }
 
 # Objects that have a page of their own: a sentence is enough.
-_DESCRIBED_ELSEWHERE = {"DatasetCase", "MetricInfo", "Outcome", "RunSummary", "TraceEvent", "instrument"}
+_DESCRIBED_ELSEWHERE = {
+    "CompositeMetric",
+    "DatasetCase",
+    "MetricInfo",
+    "Outcome",
+    "RunSummary",
+    "Suite",
+    "TraceEvent",
+    "capture_spans",
+    "instrument",
+    "redacting_processor",
+    "register_metric",
+    "run",
+}
 
 
 def cli_page() -> str:
@@ -43,23 +56,20 @@ def cli_page() -> str:
         "",
         _GENERATED,
         "",
-        "Every command with its options; `agentunit COMMAND --help` has examples, too. Exit codes: 0 pass, 1 a gate",
-        "failed, 2 usage, 3 errors in the input or the scores, 4 the data cannot tell",
-        "([what they mean](getting-started.md#when-something-is-wrong)).",
+        "Every command with its options; `agentunit COMMAND --help` has examples, too.",
+        "[Exit codes](getting-started.md#when-something-is-wrong).",
         "",
-        "| command | what it does |",
-        "|---|---|",
     ]
     for name, command in commands.items():
-        lines.append(f"| [`{name}`](#{name}) | {_cell(_escaped(command.get_short_help_str(200)))} |")
+        lines.append(f"- [`{name}`](#{name}): {' '.join(_escaped(command.get_short_help_str(200)).split())}")
     for name, command in commands.items():
         own = [row for row in options[name] if row not in shared]
-        lines += ["", *_command(name, command, context), *_option_table(own)]
+        lines += ["", *_command(name, command, context), *_option_list(own)]
         also = ", ".join(f"`{row[0].split()[0].rstrip(',')}`" for row in options[name] if row in shared)
         if also:
             lines += ["", f"[Shared](#shared-options): {also}."]
     lines += ["", "## Shared options", "", "They mean the same in every command that has them.", ""]
-    lines += _option_table(sorted(shared, key=lambda row: row[0].lstrip("-")))
+    lines += _option_list(sorted(shared, key=lambda row: row[0].lstrip("-")))
     return "\n".join(lines) + "\n"
 
 
@@ -71,17 +81,14 @@ def _options(name: str, command: click.Command, parent: click.Context) -> list[t
     return [record for record in records if record]
 
 
-def _option_table(rows: list[tuple[str, str]]) -> list[str]:
-    if not rows:
-        return []
-    lines = [f"| `{_cell(flags)}` | {_cell(_escaped(text))} |" for flags, text in rows]
-    return ["| option | meaning |", "|---|---|", *lines]
+def _option_list(rows: list[tuple[str, str]]) -> list[str]:
+    return [f"- `{' '.join(flags.split())}`: {' '.join(_escaped(text).split())}" for flags, text in rows]
 
 
 def _command(name: str, command: click.Command, parent: click.Context) -> list[str]:
     """How a command is called, and what its help says beyond the sentence that the table of commands has."""
     context = click.Context(command, info_name=name, parent=parent)
-    usage = " ".join(command.get_usage(context).removeprefix("Usage: ").split())
+    usage = " ".join(command.get_usage(context).removeprefix("Usage: ").replace("[OPTIONS]", "").split())
     lines = [f"## {name}", "", f"`{usage}`", ""]
     _, *paragraphs = dedent(f"        {inspect.cleandoc(command.help or '')}").strip().split("\n\n")
     for paragraph in paragraphs:
@@ -93,10 +100,6 @@ def _command(name: str, command: click.Command, parent: click.Context) -> list[s
 
 def _escaped(text: str) -> str:
     return text.replace("<", "&lt;").replace("*", "\\*")
-
-
-def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")
 
 
 def api_page() -> str:
@@ -112,7 +115,8 @@ def api_page() -> str:
         "",
         "All of it is imported from `agentunit`; the rest of the package may change without notice. Other pages",
         "describe [suites](running.md#a-suite), [records](records.md), [metrics](metrics.md),",
-        "[writing one](writing-metrics.md) and [frameworks](frameworks.md); `help(agentunit.NAME)` says more.",
+        "[writing one](writing-metrics.md), [capturing spans](frameworks.md) and",
+        "[masking them](privacy.md#opentelemetry-in-opentelemetry-out); `help(agentunit.NAME)` says more.",
     ]
     for title, names in _GROUPS.items():
         lines += ["", f"## {title}"]

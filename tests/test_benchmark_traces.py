@@ -9,6 +9,9 @@ import sys
 import tarfile
 from pathlib import Path
 
+import pytest
+from benchmarks import traces_public
+
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -81,3 +84,21 @@ def test_a_fact_left_unknown_is_not_a_wrong_one(tmp_path: Path) -> None:
     assert "c.json (chat) answer wrong: counted ['Rome'], read ['Oslo']" in done.stdout
     assert "b.json (chat) tokens.in unknown: counted [5], read [None]" in done.stdout
     assert "d.json refused (None)" in done.stdout
+
+
+def test_the_page_has_whole_files_and_the_results_have_every_fact(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page, results = tmp_path / "traces.md", tmp_path / "RESULTS.md"
+    for written in (page, results):
+        written.write_text(f"above\n{traces_public.BEGIN}\n| old |\n{traces_public.END}\nbelow\n", "utf-8")
+    monkeypatch.setattr(traces_public, "PAGE", page)
+    monkeypatch.setattr(traces_public, "RESULTS", results)
+
+    traces_public.write_tables(
+        ["| tool | files | exact | partly | wrong | refused | cases |", "| chat | 2 | 1 | 1 | 0 | 0 | 2/2 |"], 2
+    )
+
+    assert "| chat | 2 | 1 | 1 | 0 | 0 | 2/2 |" in results.read_text("utf-8")
+    assert page.read_text("utf-8").endswith(f"\n| chat | 2 | 1 | 1 | 0 | 0 |\n\n{traces_public.END}\nbelow\n")
+    assert "old" not in page.read_text("utf-8") + results.read_text("utf-8")

@@ -15,6 +15,7 @@ from benchmarks.speed.answers import Answer, Column, decimals
 from benchmarks.speed.processes import OUR_PYTHON, figures_of
 from benchmarks.traces.made_up import RUNS, write_file
 from benchmarks.traces.stage import STEPS
+from benchmarks.traces_public import HEADING as PUBLIC_FILES
 
 _RESULTS = Path(__file__).resolve().parent / "RESULTS.md"
 _MB = 1_000_000
@@ -32,7 +33,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for answer in answers:
         print(answer.table(), end="\n\n", flush=True)
     if options.write_results:
-        _RESULTS.write_text(_results(answers), encoding="utf-8")
+        # The table of public files is another program's.
+        _, begin, public_files = _RESULTS.read_text(encoding="utf-8").partition(PUBLIC_FILES)
+        _RESULTS.write_text(_results(answers) + "\n" + begin + public_files, encoding="utf-8")
     return 0
 
 

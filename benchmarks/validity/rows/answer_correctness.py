@@ -29,24 +29,24 @@ _ANSWERS_OF = ", answers of "
 CAN = {
     "lexical": (
         "The lexical backend says 1 only when the answer equals an expected one after trimming. Where it says 1 "
-        "people nearly always agree (most of those answers are of one terse system, FiD), and for systems that "
-        "answer in a few words the way the expected answers are written it is a fair check."
+        "people nearly always agree; for systems that answer in a few words, as the expected answers are written, it "
+        "is a fair check."
     ),
     "local": (
         "The local backend compares names, numbers, dates, units and negations, and so accepts a right answer inside "
-        "a sentence. Systems that answer short factual questions can be compared with it, terse or chatty."
+        "a sentence. Systems that answer short factual questions can be compared with it."
     ),
 }
 CANNOT = {
     "lexical": (
-        "The lexical backend calls every answer wrong that is a sentence, has another case or says it in other words, "
-        "which is what chat systems do: on them it is close to a coin toss, and its mean is far below the share of "
-        "right answers. Compare systems with it only when all of them answer in the same short form."
+        "The lexical backend calls every answer wrong that is a sentence, has another case or says it in other words:"
+        " on chat systems it is close to a coin toss. Compare systems with it only when all answer in the same short "
+        "form."
     ),
     "local": (
         "The local backend knows nothing of the world: another name of the same thing, a wider place or a finer date "
-        "may count as wrong. All labels here are of one kind of question, and of the data that it was fitted to; on "
-        "long expected answers it agrees with people less."
+        "may count as wrong. All labels here are of one kind of question; on long expected answers it agrees with "
+        "people less."
     ),
 }
 

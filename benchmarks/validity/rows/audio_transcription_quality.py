@@ -57,8 +57,8 @@ def measure(data: LabelledData) -> Family:
         ),
         cannot=(
             "Of two transcripts of one recording it often cannot name the better one: in more than a quarter of the "
-            "pairs both have the same number of wrong words, and a wrong ending counts as much as a wrong meaning. The "
-            "character error rate in the detail (`cer`) agrees with people far more often: look at it first."
+            "pairs both have as many wrong words. The character error rate in the detail (`cer`) agrees with people "
+            "far more often."
         ),
         baselines=(),
         headline=headline,

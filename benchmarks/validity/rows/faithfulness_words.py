@@ -12,10 +12,7 @@ MEASURED = (
     "0.5. *Response-level F1* is how well the same cut finds the answers with something made up."
 )
 CAN = {
-    "lexical": (
-        "The lexical backend finds context strings that the answer repeats word for word. Where the context is one "
-        "short passage and answers quote it whole, it notices; that is all."
-    ),
+    "lexical": ("The lexical backend finds context strings that the answer repeats word for word; that is all."),
     "local": (
         "The local model reads claim by claim and ranks answers: over a few hundred cases a difference in its "
         "mean is a difference in groundedness, and the claims it scores lowest are the ones to read first."
@@ -24,10 +21,8 @@ CAN = {
 CANNOT = {
     "lexical": (
         "The lexical backend cannot tell a faithful answer from an invented one: real answers hardly ever repeat a "
-        "whole passage, so nearly every score is 0 (hallucination rate: 1) and carries no information. It is shown as "
-        "informational and gates nothing unless you name it. Counting shared words does better on answers that "
-        "add foreign material, and does little or nothing on small edits of a true text (SummEdits), where nearly "
-        "every word is familiar."
+        "whole passage, so nearly every score is 0 (hallucination rate: 1). It is informational. Counting shared "
+        "words does better on answers that add foreign material, not on small edits of a true text (SummEdits)."
     ),
     "local": (
         "The local model cannot be trusted on one answer: of two answers it often prefers the wrong one, most of all "

@@ -61,10 +61,7 @@ def measure(data: LabelledData) -> Family:
             "recall; the label is the mean of both. The metric sees only the caption and four captions that other "
             "people wrote."
         ),
-        can=(
-            "Over many captions it ranks systems: the mean scores of the four systems are in the order of people's "
-            "grades. Meaning does most of the work; words add nothing on this set, but need no model."
-        ),
+        can=("Over many captions it ranks systems: the means of the four systems are in the order of people's grades."),
         cannot=(
             "Single captions of good systems are ranked only a little better than by chance: a wrong color or count "
             "hardly moves the score, and a right detail that no reference has lowers it. The captions of people, which "

@@ -49,14 +49,11 @@ def measure(data: LabelledData) -> Family:
             f"was checked, {wrong} are wrong. The question is whether a score tells runs that end right from runs that "
             "end wrong. Interactions and handoffs are derived from the order of the speakers."
         ),
-        can=(
-            "They describe how a run went: who did the work, what was handed over, what came twice. For a team you "
-            "know they show that something changed."
-        ),
+        can=("They describe how a run went, and show for a team you know that something changed."),
         cannot=(
             "They do not tell whether the answer is right; counting the steps does better. `coordination_efficiency` "
-            "even points the other way on two set-ups, where all that it can see is how evenly the work is spread. All "
-            "are called descriptive: a run can be well coordinated and wrong."
+            "even points the other way on two set-ups, where all that it can see is how evenly the work is spread. A "
+            "run can be well coordinated and wrong."
         ),
         baselines=(SHORT,),
         headline=headline,

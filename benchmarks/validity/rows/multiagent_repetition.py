@@ -42,12 +42,11 @@ def measure(data: LabelledData) -> Family:
         ),
         can=(
             "`step_repetition` counts what it says: steps that share most of their words with an earlier one of the "
-            "same agent. It is exact about that, and names the steps."
+            "same agent. It names the steps."
         ),
         cannot=(
-            "That it agrees with what people call repetition is not shown: three of 21 runs carry the mark, all of one "
-            "system, and all of them are the longest ones, so the number of steps alone tells them apart. It is called "
-            "descriptive."
+            "That it agrees with what people call repetition is not shown: three of 21 runs carry the mark, and they "
+            "are the longest ones."
         ),
         baselines=(SHORT,),
         headline=headline,

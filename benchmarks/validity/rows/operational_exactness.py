@@ -56,9 +56,9 @@ def measure(data: LabelledData) -> Family:
         ),
         can="The metrics say what the trace states, to the token, the cent and the call.",
         cannot=(
-            "They cannot know what a trace leaves out: calls of the simulated user, retries inside a client, tokens "
-            "that a provider does not report. A cost by list price knows only models in its table, and where a trace "
-            "does not say which tokens were cached it is an upper bound: several times what was paid for long runs."
+            "They cannot know what a trace leaves out, such as retries inside a client. A cost by list price knows "
+            "only models in its table, and where a trace does not say which tokens were cached it is an upper bound: "
+            "several times what was paid for long runs."
         ),
         baselines=(),
         headline=figures,

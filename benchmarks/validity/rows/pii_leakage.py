@@ -76,10 +76,7 @@ def measure(data: LabelledData) -> Family:
             "their harmonic mean. *Structured* "
             "types are telephone, e-mail, card, social security, IBAN and IP numbers."
         ),
-        can=(
-            "Numbers in the usual forms are found most of the time. A bare run of digits counts when it passes its "
-            "check (a card's last digit) or follows its word. `redact` masks with the same detector."
-        ),
+        can=("Numbers in the usual forms are found most of the time. `redact` masks with the same detector."),
         cannot=(
             "Names and postal addresses without a clue next to them are missed, more so names that are unusual in "
             "English or plain words as well. All sentences are generated from templates: your own texts may differ. A "

@@ -36,13 +36,12 @@ CAN = {
 CANNOT = {
     "lexical": (
         "The lexical backend says nothing about relevance: it looks at the answer, not at the question, and real "
-        "answers rarely repeat a whole passage. It is shown as informational and gates nothing unless you name it."
+        "answers rarely repeat a whole passage. It is informational."
     ),
     "local": (
-        "Without an answer, a passage that is on the topic may score as well as one that helps. A wrong answer of the "
-        "agent makes the passage that it came from look useful. The sets are small and of three kinds only: weights "
-        "were fitted on them (with an answer: on ARES and RGB), MS MARCO has no answers, and RGB has right ones only, "
-        "by whose words passages were labeled."
+        "Without an answer, a passage that is on the topic may score as well as one that helps. A wrong answer of the"
+        " agent makes the passage that it came from look useful. The sets are small and of three kinds, and weights "
+        "were fitted on them."
     ),
 }
 

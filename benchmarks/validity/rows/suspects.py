@@ -67,9 +67,7 @@ def measure(data: LabelledData) -> Family:
         cannot=(
             "Saying that a run is wrong: on a task that most runs fail, the one that does it is the suspect. It says "
             "nothing about tasks that ran only once or twice, and little where right answers differ in wording or "
-            "every right run takes another way. Within one task it often ranks no better than chance. The first tenth "
-            "holds significantly more failed runs than the longest tenth on three of seven sets, and fewer on the 80 "
-            "runs of tau2 airline."
+            "every right run takes another way. Within one task it often ranks no better than chance."
         ),
         baselines=(SHORT, SHORT_WORDS),
         headline=_means(counted),

@@ -60,8 +60,7 @@ def measure(data: LabelledData) -> Family:
         ),
         cannot=(
             "`tool_success` does not tell whether the task was done: nearly all calls go through whether or not they "
-            "were the right ones. A gate on it guards against broken tools, not against wrong decisions; use "
-            "`task_success` with a check of the final state for those."
+            "were the right ones. For wrong decisions use `task_success` with a check of the final state."
         ),
         baselines=BASELINES,
         headline=headline,
