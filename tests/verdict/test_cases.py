@@ -11,11 +11,12 @@ from agentunit.core.case import DatasetCase
 from agentunit.core.records import Outcome, Record
 from agentunit.core.trace import TraceLog
 from agentunit.engine.deciding.checks import rules_of
-from agentunit.engine.deciding.compare import compare_runs
+from agentunit.engine.deciding.compare import compare_runs, open_checks
 from agentunit.engine.deciding.decision import decide_comparison, decide_run
+from agentunit.engine.deciding.stored import keep_decision
 from agentunit.engine.deciding.trying import history_for_export
 from agentunit.engine.scoring.rescoring import score_run
-from agentunit.engine.scoring.scored_run import run_from_store
+from agentunit.engine.scoring.scored_run import find_scored_run, run_from_store
 from agentunit.metrics.functions import FunctionMetric
 from agentunit.store.portable import export_run, import_run
 from agentunit.store.sqlite import Store
@@ -377,7 +378,7 @@ def test_earlier_runs_of_the_suite_count_as_tries_before(tmp_path):
         runs = keep_versions(store, {"r1": (0.0,), "r2": (1.0,), "r3": (1.0,), "old": (1.0,), "new": (0.0,) * NEEDED})
         standing = compare_runs(runs[-1], runs[-2]).cases["c0"]
         history = history_for_export(store, runs[-2], rules_of(runs[-2], []))
-    assert (standing.kind, standing.passed_before, standing.needed) == ("newly failing", (1, 1), NEEDED + 5)
+    assert (standing.kind, standing.passed_before, standing.needed) == ("newly failing", (3, 4), NEEDED + 5)
     (of_check,) = [check for check in history["checks"] if check[:2] == ["c0", "contains"]]
     assert of_check[3] == "110"
 
@@ -396,12 +397,57 @@ def test_an_exported_baseline_hands_on_what_it_knew_of_earlier_tries(tmp_path):
     assert texts == [[], ["110"], ["111110"], ["111111110"]]
 
 
-def test_what_mostly_failed_before_takes_many_more_tries_and_is_no_excuse(tmp_path):
-    """Earlier runs may be of a version that was broken: they do not let what the baseline passed fail unnoticed."""
+def test_one_lucky_pass_after_runs_that_failed_is_not_passed_before(tmp_path):
+    """A gate allowed the failures of the case: it is no news that it fails, and nothing is to be tried."""
     with Store(tmp_path / "runs.db") as store:
-        runs = keep_versions(store, {"r1": (0.0,), "r2": (0.0,), "old": (1.0,), "new": (0.0,) * 12})
-        standing = compare_runs(runs[-1], runs[-2]).cases["c0"]
-    assert (standing.kind, standing.needed) == ("newly failing", NEEDED + 10)
+        earlier = {f"r{n}": (0.0,) for n in range(9)}
+        runs = keep_versions(store, {**earlier, "old": (1.0,), "new": (0.0,) * 60})
+        comparison = compare_runs(runs[-1], runs[-2])
+        trying, _ = open_checks(runs[-1], runs[-2])
+    assert (comparison.cases["c0"].kind, comparison.cases["c0"].passed_before) == ("still failing", (1, 10))
+    assert (comparison.broken, trying.checks) == ((), [])
+
+
+@pytest.mark.parametrize(("n_tries", "kind"), [(NEEDED + 4, "newly failing"), (NEEDED + 5, "broken")])
+def test_a_baseline_that_failed_once_and_passed_when_tried_again_passed_before(tmp_path, n_tries, kind):
+    """In the baseline alone it passed in one of two tries, with the runs before in six of seven."""
+    with Store(tmp_path / "runs.db") as store:
+        keep_versions(store, {f"r{n}": (1.0,) for n in range(5)})
+        old = keep_run(
+            store,
+            suite(32, 1.0, when="old", c0=talkative(0, 0.0, when="old", again=(1.0,))),
+            name="old",
+            suite="suite.py",
+            agent="agent:answer",
+        )
+        history = history_for_export(store, old, rules_of(old, []))
+        export_run(store, "old", tmp_path / "old.json", history=history)
+        (new,) = keep_versions(store, {"new": (0.0,) * n_tries})
+        for before in (old, find_scored_run(str(tmp_path / "old.json"), store)):
+            standing = compare_runs(new, before).cases["c0"]
+            assert (standing.kind, standing.passed_before, standing.needed) == (kind, (6, 7), NEEDED + 5)
+
+
+def test_what_failed_once_before_is_not_broken_by_one_try_however_alike_the_other_answers_are(tmp_path):
+    answers = [f"answer {n}" for n in range(20)]
+    with Store(tmp_path / "runs.db") as store:
+        for name, value in (("r1", 1.0), ("r2", 0.0), ("r3", 1.0), ("old", 1.0)):
+            cases = agent_of(answers, [value] + [1.0] * 19)
+            old = keep_run(store, cases, name=name, suite="suite.py", agent="agent:answer")
+        new = run_of(agent_of(["broken", "broken, too", *answers[2:]], [0.0, 0.0] + [1.0] * 18))
+        comparison = compare_runs(new, old)
+    assert (comparison.cases["c0"].kind, comparison.cases["c1"].kind) == ("newly failing", "broken")
+
+
+def test_tries_of_runs_that_ended_in_fail_do_not_count(tmp_path):
+    """A check that was broken there and has just been fixed is protected by the first run in which it passes."""
+    with Store(tmp_path / "runs.db") as store:
+        for n in range(3):
+            (failed,) = keep_versions(store, {f"r{n}": (0.0,)})
+            keep_decision(store, failed.header.id, decide_run(failed), "run")
+        old, new = keep_versions(store, {"old": (1.0,), "new": (0.0,) * NEEDED})
+        comparison = compare_runs(new, old)
+    assert (comparison.broken, comparison.cases["c0"].passed_before) == (("c0",), (1, 1))
 
 
 def test_a_run_beside_itself_loses_nothing_to_earlier_runs(tmp_path):

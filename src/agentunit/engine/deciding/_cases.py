@@ -96,14 +96,10 @@ _KINDS_OF_CHECKS: tuple[CaseKind, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class BeforeCheck:
-    """One check of a case before: its tries in the baseline, and what made them.
-
-    ``n_failed`` are the failures among the newest ten tries, those of earlier runs included: how often it may fail by
-    itself. Whether it passed is said by the baseline alone: a version that was broken once is no excuse.
-    """
+    """One check of a case before: its newest ten tries, those of the baseline alone among them, and what made them."""
 
     tries: Before
-    n_failed: int
+    in_baseline: Before
     made_by: MadeBy
 
 
@@ -124,22 +120,17 @@ def before_of(cases: Iterable[CaseTries], earlier: Earlier) -> BeforeRun:
     # Most cases did alike, and share what is known of them: a long run has hundreds of thousands.
     alike: dict[tuple[Any, ...], tuple[bool | None, dict[str, BeforeCheck]]] = {}
     for case in cases:
-        made: list[tuple[str, Before, int, MadeBy]] = []
+        checks: dict[str, BeforeCheck] = {}
         for metric, tries in case.checks.items():
             newest_first = [tries.results[repeat] for repeat in sorted(tries.results, reverse=True)]
-            own = newest(newest_first)
-            before.n_passed += own.passed
-            n_failed = own.n_failed
-            if earlier:
+            in_baseline = newest(newest_first)
+            before.n_passed += in_baseline.passed
+            if in_baseline.n_passed:
+                # What fails throughout in the baseline did not pass before: a run beside itself is no worse.
                 newest_first += earlier.get((case.case_id, metric, tries.made_by), ())
-                n_failed = newest(newest_first).n_failed
-            made.append((metric, own, n_failed, tries.made_by))
+            checks[metric] = BeforeCheck(newest(newest_first), in_baseline, tries.made_by)
         is_ok = _is_ok(case)
-        key = (is_ok, *made)
-        if key not in alike:
-            checks = {metric: BeforeCheck(own, n_failed, made_by) for metric, own, n_failed, made_by in made}
-            alike[key] = (is_ok, checks)
-        before.cases[case.case_id] = alike[key]
+        before.cases[case.case_id] = alike.setdefault((is_ok, *checks.items()), (is_ok, checks))
     return before
 
 
@@ -188,15 +179,17 @@ def compare_cases(now: Iterable[CaseTries], before: BeforeRun) -> CaseComparison
                 # Another backend or version may not mean the same.
                 result.not_compared[metric] = result.not_compared.get(metric, 0) + 1
                 continue
-            tries_before = earlier.tries
+            tries_before, in_baseline = earlier.tries, earlier.in_baseline
             result.n_made_before[metric] = result.n_made_before.get(metric, 0) + (tries_before.n_tries > 0)
-            chance_of_check = 0.0
-            if tries.results and (tries_before.n_failed or tries.n_failed):
-                chance_of_check = chance_of_newly_failing(
-                    tries_before.n_tries, tries.n_tries, tries_before.n_failed, tries.n_failed
-                )
-            result.flipped_before = result.flipped_before or 0 < tries_before.n_passed < tries_before.n_tries
+            result.flipped_before = result.flipped_before or 0 < in_baseline.n_passed < in_baseline.n_tries
             kind = _kind(tries_before, tries)
+            # What newly fails is held against all that is known of it; of the others the two runs say enough.
+            known_before = tries_before if kind == "newly failing" else in_baseline
+            chance_of_check = 0.0
+            if tries.results and (known_before.n_failed or tries.n_failed):
+                chance_of_check = chance_of_newly_failing(
+                    known_before.n_tries, tries.n_tries, known_before.n_failed, tries.n_failed
+                )
             if kind == "newly failing":
                 chances_of_failing.append(chance_of_check)
             # The checks of a case fail together, mostly.
@@ -208,8 +201,8 @@ def compare_cases(now: Iterable[CaseTries], before: BeforeRun) -> CaseComparison
                 result.n_lost[metric] = result.n_lost.get(metric, 0) + 1
             passed_before = (tries_before.n_passed, tries_before.n_tries)
             if kind == "newly failing":
-                needed = tries_needed(result.n_checks, earlier.n_failed)
-                never_failed = not earlier.n_failed
+                needed = tries_needed(result.n_checks, tries_before.n_failed)
+                never_failed = not tries_before.n_failed
                 failing.append(
                     OpenCheck(case.position, case.case_id, metric, needed, tries.n_failed, passed_before, never_failed)
                 )
@@ -317,7 +310,8 @@ def with_broken(
     for case_id, checks in comparison.newly_failing.items():
         broken: OpenCheck | None = None
         for check in checks:
-            if check.is_broken(deterministic=deterministic) or (at_once and not check.is_answered):
+            one_is_enough = at_once and check.never_failed and not check.is_answered
+            if one_is_enough or check.is_broken(deterministic=deterministic):
                 broken = broken or check
             else:
                 unconfirmed.append(check)

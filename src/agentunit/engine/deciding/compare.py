@@ -276,10 +276,10 @@ class _Pair:
         earlier: Earlier = {}
         if may_have_earlier(self.baseline):
             # Only what fails now is worth a look at earlier runs.
-            failing: set[str] = set()
+            failing: set[tuple[str, str]] = set()
             for case in tries_by_case(self.candidate, self.rules):
-                if case.case_id in self.baseline_cases and any(check.is_wrong for check in case.checks.values()):
-                    failing.add(case.case_id)
+                if case.case_id in self.baseline_cases:
+                    failing.update((case.case_id, metric) for metric, check in case.checks.items() if check.n_failed)
             earlier = earlier_tries(self.baseline, self.rules, failing) if failing else {}
         repaired_before = repaired_records(self.baseline)
         before = before_of(tries_by_case(self.baseline, self.rules, repaired_before), earlier)

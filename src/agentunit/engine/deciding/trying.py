@@ -234,9 +234,10 @@ def newest(passes: Iterable[bool]) -> Before:
 
 # Earlier tries of the checks of a baseline: those of runs before it, and what an exported run says of them.
 #
-# A single try says little about a check. So that what flakes is known as such, the newest ten tries count: the
-# baseline's own, then those of earlier runs of the same suite, where the case is the same and the same version of the
-# metric scored it. Runs that failed are left out: what was broken there is no measure of what comes after.
+# A single try says little about a check. So whether it passed before, and how often it fails by itself, is said by the
+# newest ten tries: the baseline's own, then those of earlier runs of the same suite, where the case is the same and the
+# same version of the metric scored it. Runs that ended in FAIL are left out: a check that was broken there and has just
+# been fixed would not be protected, as the tries of a broken agent make it look as if it never passed.
 
 Earlier = Mapping[tuple[str, str, MadeBy], Sequence[bool]]
 """Earlier tries of a check, the newest first, by case, metric and what scored them."""
@@ -264,18 +265,22 @@ class _Gathered:
         del known[MOST_BEFORE:]
 
 
-def earlier_tries(baseline: ScoredRun, rules: Mapping[str, CheckRule], cases: Collection[str]) -> Earlier:
-    """Earlier tries of the checks of these cases: of the runs in the baseline's store, or as its file says."""
+def earlier_tries(
+    baseline: ScoredRun, rules: Mapping[str, CheckRule], checks: Collection[tuple[str, str]]
+) -> Earlier:
+    """Earlier tries of these checks, by case and metric: of the runs in the baseline's store, or as its file says."""
+    cases = {case_id for case_id, _ in checks}
+    tries: Earlier = {}
     if baseline.history:
-        return _from_file(baseline, cases)
-    if baseline.reopen is None:
-        return {}
-    gathered = _Gathered({})
-    with baseline.reopen() as store:
-        for run in earlier_runs(store, baseline.header):
-            gathered.digests = gathered.digests or _digests(baseline, cases)
-            _gather(gathered, run, rules, cases)
-    return gathered.tries
+        tries = _from_file(baseline, cases)
+    elif baseline.reopen is not None:
+        gathered = _Gathered({})
+        with baseline.reopen() as store:
+            for run in earlier_runs(store, baseline.header):
+                gathered.digests = gathered.digests or _digests(baseline, cases)
+                _gather(gathered, run, rules, cases)
+        tries = gathered.tries
+    return {check: passes for check, passes in tries.items() if check[:2] in checks}
 
 
 def may_have_earlier(baseline: ScoredRun) -> bool:
