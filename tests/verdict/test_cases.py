@@ -195,6 +195,43 @@ def test_a_failure_to_answer_is_asked_three_times_of_a_deterministic_agent_too()
         assert (standing.kind, standing.check) == (kind, "answered")
 
 
+# A failure is not tried again until it passes
+
+
+@pytest.mark.parametrize(("n_failed", "kind"), [(NEEDED - 2, "flaky"), (NEEDED - 1, "broken")])
+def test_the_first_tries_decide_and_later_ones_cannot_bend_it(n_failed, kind):
+    now = suite(32, 1.0, when="now", c5=talkative(5, 0.0, when="now", again=(0.0,) * n_failed + (1.0, 1.0)))
+    decision = decided(now, suite(32, 1.0, when="before"))
+    standing = decision.comparison.cases["c5"]
+    assert (standing.kind, decision.verdict) == (kind, "fail" if kind == "broken" else "pass")
+    if kind == "broken":
+        assert (standing.check, standing.n_failed, standing.needed) == ("contains", NEEDED, NEEDED)
+
+
+def test_a_pass_among_the_planned_tries_counts_however_many_failed_first():
+    now = suite(32, 1.0, when="now", c5=(0.0,) * 20 + (1.0,))
+    assert compare_runs(run_of(now), run_of(BEFORE, name="old")).cases["c5"].kind == "flaky"
+
+
+@pytest.mark.parametrize("later", [("answer 4", 1.0), ("Nobody at all knows.", 0.0)])
+def test_three_alike_tries_of_a_deterministic_agent_decide_whatever_comes_later(later):
+    answers = [f"answer {n}" for n in range(20)]
+    failed = Try({"contains": 0.0}, "Nobody knows.")
+    new = agent_of(answers, [1.0] * 20)
+    new[4] = Case("c4", [failed], [failed, failed, Try({"contains": later[1]}, later[0])])
+    assert decided(new, agent_of(answers, [1.0] * 20)).comparison.broken == ("c4",)
+
+
+def test_a_failure_that_was_made_up_for_later_still_counts_among_the_first_tries():
+    """``--retry-failed`` records a planned try once more: its tries again are older than its answer."""
+    old = [talkative(n, 1.0, when="before") for n in range(32)]
+    silent = Try({"contains": 1.0}, None)
+    for n_again, kind in ((NEEDED - 2, "flaky"), (NEEDED - 1, "broken")):
+        new = [talkative(n, 1.0, when="now") for n in range(32)]
+        new[3] = Case("c3", [Try({"contains": 1.0}, "now 3", attempts=2)], [silent] * n_again)
+        assert compare_runs(run_of(new, retried_failed=True), run_of(old, name="old")).cases["c3"].kind == kind
+
+
 # Chance
 
 
@@ -247,11 +284,12 @@ def test_an_agent_that_answers_no_more_is_broken_by_answered_alone():
     assert (standing.kind, standing.check) == ("broken", "answered")
 
 
-def test_what_retries_repaired_is_flaky():
+@pytest.mark.parametrize("how", [{"retries": 1}, {"retried_failed": True}])
+def test_what_was_repaired_is_flaky(how):
     old = [talkative(n, 1.0, when="before") for n in range(20)]
     new = [talkative(n, 1.0, when="now") for n in range(20)]
     new[3] = Case("c3", [Try({"contains": 1.0}, "now 3", attempts=2)])
-    run = run_of(new, retries=1)
+    run = run_of(new, **how)
     decision = decided(run, old)
     assert (decision.verdict, decision.comparison.cases["c3"].kind, decision.counts.flaky) == ("pass", "flaky", 1)
     assert decision.why("c3") == "the agent failed at first and was tried again"

@@ -17,6 +17,7 @@ from agentunit.engine.deciding.case_records import BothRuns, RunRecords
 from agentunit.engine.deciding.checks import CaseTries, CheckTries, MadeBy
 from agentunit.engine.deciding.comparison import CaseKind, CaseStanding
 from agentunit.engine.deciding.trying import (
+    ENOUGH_ALIKE,
     MOST_AT_ONCE,
     Before,
     Earlier,
@@ -144,7 +145,8 @@ def _is_ok(case: CaseTries) -> bool | None:
 class CaseComparison:
     """The cases of a candidate beside those of a baseline, before records are read.
 
-    ``n_checks`` passed before. ``newly_failing`` are the checks that passed before and fail in every try now.
+    ``n_checks`` passed before. ``newly_failing`` are the checks that passed before and fail in every try now,
+    ``passed_late`` those that failed in every planned try and passed in one again.
     ``chances`` are those of the cases with failures to have a newly failing check if nothing had changed.
     ``flipped_before``: a check both passed and failed before. ``n_fixed`` checks failed before and pass now.
     """
@@ -152,6 +154,7 @@ class CaseComparison:
     n_checks: int = 0
     standings: dict[str, CaseStanding] = field(default_factory=dict)
     newly_failing: dict[str, list[OpenCheck]] = field(default_factory=dict)
+    passed_late: dict[str, list[OpenCheck]] = field(default_factory=dict)
     chances: list[float] = field(default_factory=list)
     n_made_before: dict[str, int] = field(default_factory=dict)
     n_lost: dict[str, int] = field(default_factory=dict)
@@ -200,12 +203,15 @@ def compare_cases(now: Iterable[CaseTries], before: BeforeRun) -> CaseComparison
             if kind == "lost":
                 result.n_lost[metric] = result.n_lost.get(metric, 0) + 1
             passed_before = (tries_before.n_passed, tries_before.n_tries)
-            if kind == "newly failing":
+            n_failed = tries.n_failed if kind == "newly failing" else tries.n_failed_first
+            if n_failed and tries_before.passed:
                 needed = tries_needed(result.n_checks, tries_before.n_failed)
                 never_failed = not tries_before.n_failed
-                failing.append(
-                    OpenCheck(case.position, case.case_id, metric, needed, tries.n_failed, passed_before, never_failed)
-                )
+                check = OpenCheck(case.position, case.case_id, metric, needed, n_failed, passed_before, never_failed)
+                if kind == "newly failing":
+                    failing.append(check)
+                else:
+                    result.passed_late.setdefault(case.case_id, []).append(check)
             if _KINDS_OF_CHECKS.index(kind) < _KINDS_OF_CHECKS.index(standing.kind):
                 standing = replace(
                     standing,
@@ -265,7 +271,8 @@ def confirmation(both: BothRuns | None, comparison: CaseComparison) -> Confirmat
     An agent with a seed of its own for each repeat may answer otherwise in each, the same in both runs. That several
     cases share an answer shows nothing: a classifier says "yes" again and again. And once a try again gave its case
     another answer than before, the agent is not deterministic, whatever the other cases say. A try without an answer
-    says nothing: an outage makes none of that different.
+    says nothing: an outage makes none of that different. Of a case that was tried again the first three answers count:
+    after three that are alike no more were needed.
     """
     if both is None or not both.are_read:
         return Confirmation()
@@ -282,7 +289,7 @@ def confirmation(both: BothRuns | None, comparison: CaseComparison) -> Confirmat
             n_other += 1
         elif given and not given & several:
             n_same += 1
-    wavers = any(len(both.new.answers_of(case_id)) > 1 for case_id in both.new.tried_again)
+    wavers = any(len(both.new.first_answers(case_id, ENOUGH_ALIKE)) > 1 for case_id in both.new.tried_again)
     deterministic = not wavers and is_deterministic(n_same, n_other, len(comparison.newly_failing))
     # Where checks turn both ways, they may do so by chance, however alike the other answers are.
     turns_one_way = comparison.n_fixed == 0
@@ -301,9 +308,15 @@ def with_broken(
     unconfirmed: list[OpenCheck] = []
     deterministic = confirmed.deterministic
     n_broken = 0
-    for case_id, checks in comparison.newly_failing.items():
+    for case_id, checks in (*comparison.newly_failing.items(), *comparison.passed_late.items()):
         for check in checks:
-            check.answers = confirmed.records.answers_of(case_id)
+            check.answers = confirmed.records.first_answers(case_id, ENOUGH_ALIKE)
+    for case_id, checks in comparison.passed_late.items():
+        # The first tries decide: nobody tries a broken check again until it passes.
+        for check in checks:
+            if check.is_broken(deterministic=deterministic):
+                standings[case_id] = _standing_with(standings[case_id], "broken", check)
+    for checks in comparison.newly_failing.values():
         n_broken += any(check.is_broken(deterministic=deterministic) for check in checks)
     # Once five are broken the others are listed: chance may have made some of them fail.
     at_once = may_be_at_once and confirmed.at_once and n_broken < MOST_AT_ONCE
@@ -315,17 +328,24 @@ def with_broken(
                 broken = broken or check
             else:
                 unconfirmed.append(check)
-        shown = broken or checks[0]
-        standings[case_id] = replace(
-            standings[case_id],
-            kind="newly failing" if broken is None else "broken",
-            check=shown.metric,
-            n_failed=shown.n_failed,
-            n_tries=shown.n_failed,
-            needed=shown.needed,
-            passed_before=shown.passed_before,
-        )
+        if broken is not None:
+            standings[case_id] = _standing_with(standings[case_id], "broken", broken)
+        elif standings[case_id].kind != "broken":
+            standings[case_id] = _standing_with(standings[case_id], "newly failing", checks[0])
     return standings, unconfirmed
+
+
+def _standing_with(standing: CaseStanding, kind: CaseKind, check: OpenCheck) -> CaseStanding:
+    """How a case stands by a check that failed so often."""
+    return replace(
+        standing,
+        kind=kind,
+        check=check.metric,
+        n_failed=check.n_failed,
+        n_tries=check.n_failed,
+        needed=check.needed,
+        passed_before=check.passed_before,
+    )
 
 
 def chance_of_unconfirmed(comparison: CaseComparison, *, in_outage: bool) -> float:

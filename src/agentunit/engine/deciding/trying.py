@@ -23,7 +23,8 @@ MOST_AT_ONCE = 5
 """So many failing checks are tried in one round, and so many broken ones are enough to stop."""
 MOST_BEFORE = 10
 """Of earlier tries the newest ten count."""
-_ENOUGH_ALIKE = 3
+ENOUGH_ALIKE = 3
+"""Of a deterministic agent so many tries that come to the same are enough."""
 _MOST_OTHER = 0.1
 _LONGEST_WAIT_S = 60.0
 # Where the agent answered the calls after the one that failed, it is no outage.
@@ -110,7 +111,7 @@ class OpenCheck:
             return False
         # Where the agent did not answer, an outage looks the same: it is asked three times in any case.
         alike = deterministic and self.never_failed and (self.is_answered or len(self.answers) == 1)
-        return self.n_failed >= (min(self.needed, _ENOUGH_ALIKE) if alike else self.needed)
+        return self.n_failed >= (min(self.needed, ENOUGH_ALIKE) if alike else self.needed)
 
     def take(self, passed: bool | None, answer: bytes | None) -> None:
         """Take what came of one more try; ``None`` where the check could not be made."""
@@ -265,9 +266,7 @@ class _Gathered:
         del known[MOST_BEFORE:]
 
 
-def earlier_tries(
-    baseline: ScoredRun, rules: Mapping[str, CheckRule], checks: Collection[tuple[str, str]]
-) -> Earlier:
+def earlier_tries(baseline: ScoredRun, rules: Mapping[str, CheckRule], checks: Collection[tuple[str, str]]) -> Earlier:
     """Earlier tries of these checks, by case and metric: of the runs in the baseline's store, or as its file says."""
     cases = {case_id for case_id, _ in checks}
     tries: Earlier = {}
