@@ -147,6 +147,21 @@ def test_one_more_case_that_fails_makes_an_agent_no_less_deterministic():
         assert decision.verdict == "fail", n_failing
 
 
+@pytest.mark.parametrize("n_cases", [2, 3, 11])
+def test_where_all_cases_newly_fail_it_is_as_sure_as_where_one_does(n_cases):
+    answers = [f"answer {n}" for n in range(n_cases)]
+    old = agent_of(answers, [1.0] * n_cases)
+    for n_failing in range(1, n_cases + 1):
+        now = [f"broken {n}" if n < n_failing else answers[n] for n in range(n_cases)]
+        decision = decided(agent_of(now, [float(n >= n_failing) for n in range(n_cases)]), old)
+        assert decision.verdict == "fail", n_failing
+    # Whether a classifier is deterministic is not known.
+    shared = agent_of(["yes"] * n_cases, [1.0] * n_cases)
+    assert decided(agent_of(["no"] * 2 + ["yes"] * (n_cases - 2), [0.0] * 2 + [1.0] * (n_cases - 2)), shared).word != (
+        "FAIL"
+    )
+
+
 def test_a_classifier_gets_no_shortcut():
     answers = ["yes", "no"] * 20
     old = agent_of(answers, [1.0] * 40)

@@ -276,8 +276,11 @@ def confirmation(both: BothRuns | None, comparison: CaseComparison) -> Confirmat
     """
     if both is None or not both.are_read:
         return Confirmation()
-    several = both.old.given_by_several() | both.new.given_by_several()
+    several_before = both.old.given_by_several()
+    several = several_before | both.new.given_by_several()
     n_same = n_other = 0
+    given_before = [both.old.answers_of(case_id) for case_id in comparison.newly_failing]
+    n_telling = sum(bool(answers) and not answers & several_before for answers in given_before)
     for case_id in both.new.cases:
         before, answers = both.old.by_repeat(case_id), both.new.by_repeat(case_id)
         if case_id in comparison.newly_failing or not before or both.is_changed(case_id):
@@ -290,7 +293,7 @@ def confirmation(both: BothRuns | None, comparison: CaseComparison) -> Confirmat
         elif given and not given & several:
             n_same += 1
     wavers = any(len(both.new.first_answers(case_id, ENOUGH_ALIKE)) > 1 for case_id in both.new.tried_again)
-    deterministic = not wavers and is_deterministic(n_same, n_other, len(comparison.newly_failing))
+    deterministic = not wavers and is_deterministic(n_same, n_other, len(comparison.newly_failing), n_telling)
     # Where checks turn both ways, they may do so by chance, however alike the other answers are.
     turns_one_way = comparison.n_fixed == 0
     at_once = deterministic and turns_one_way and not comparison.flipped_before

@@ -61,17 +61,20 @@ class Before:
         return 2 * self.n_passed > self.n_tries
 
 
-def is_deterministic(n_same: int, n_other: int, n_newly_failing: int) -> bool:
+def is_deterministic(n_same: int, n_other: int, n_newly_failing: int, n_telling: int) -> bool:
     """Whether an agent is deterministic: nine of ten cases gave one and the same answer in all tries.
 
     ``n_same`` cases did, ``n_other`` did not. What newly fails answers otherwise, which says nothing; but one more of
-    them, in place of a case that was the same, must not make it look less so.
+    them, in place of a case that was the same, must not make it look less so. All but one that newly fails are counted
+    as the same where they could have been: ``n_telling`` of them, which had an answer of their own before.
 
-    >>> is_deterministic(9, 1, 1), is_deterministic(8, 1, 2), is_deterministic(17, 2, 1), is_deterministic(0, 0, 3)
-    (True, True, False, False)
+    >>> is_deterministic(9, 1, 1, 1), is_deterministic(8, 1, 2, 2), is_deterministic(17, 2, 1, 1)
+    (True, True, False)
+    >>> is_deterministic(1, 0, 1, 1), is_deterministic(0, 0, 2, 2), is_deterministic(0, 0, 2, 0)
+    (True, True, False)
     """
-    n_counted = n_same + n_other + max(0, n_newly_failing - 1)
-    return n_same > 0 and n_other <= _MOST_OTHER * n_counted + 1e-9
+    n_alike = n_same + max(0, min(n_newly_failing - 1, n_telling))
+    return n_alike > 0 and n_other <= _MOST_OTHER * (n_alike + n_other) + 1e-9
 
 
 @dataclass
