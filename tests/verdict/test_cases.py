@@ -18,6 +18,7 @@ from agentunit.engine.deciding.trying import history_for_export
 from agentunit.engine.scoring.rescoring import score_run
 from agentunit.engine.scoring.scored_run import find_scored_run, run_from_store
 from agentunit.metrics.functions import FunctionMetric
+from agentunit.metrics.registry import resolve_metrics
 from agentunit.store.portable import export_run, import_run
 from agentunit.store.sqlite import Store
 
@@ -415,6 +416,51 @@ def test_a_check_of_another_version_is_made_again_where_its_metric_is_at_hand(tm
     assert "the baseline was scored again" in (comparison.note or "")
 
 
+@pytest.mark.parametrize(("at_hand", "kind"), [(True, "still failing"), (False, None)])
+def test_a_check_with_other_parameters_is_as_one_of_another_version(tmp_path, at_hand, kind):
+    answers = [f"It is {n} here" for n in range(19)] + ["It is HERE"]
+    with Store(tmp_path / "runs.db") as store:
+        (loose,) = resolve_metrics([{"contains": {"values": "here", "ignore_case": True}}])
+        (strict,) = resolve_metrics([{"contains": {"values": "here"}}])
+        old = keep_scored(store, "old", loose, answers)
+        new = keep_scored(store, "new", strict, answers)
+        comparison = compare_runs(new, old, at_hand=[strict] if at_hand else [])
+        assert compare_runs(old, old).is_unchanged
+    assert comparison.broken == comparison.unconfirmed == ()
+    if at_hand:
+        assert (comparison.cases["c19"].kind, comparison.ids_of("fixed")) == ("still failing", ())
+        assert "scored again from its records with newer metrics: contains (other parameters)" in comparison.note
+    else:
+        assert "contains is not compared on 20 of 20 cases" in comparison.note
+
+
+def test_a_run_that_does_not_tell_its_parameters_is_compared_as_before(tmp_path):
+    (loose,) = resolve_metrics([{"contains": {"values": "here", "ignore_case": True}}])
+    (strict,) = resolve_metrics([{"contains": {"values": "here"}}])
+    with Store(tmp_path / "runs.db") as store:
+        old = keep_scored(store, "old", loose, ["It is here"] * 19 + ["It is HERE"])
+        del old.header.settings["metric_infos"]["contains"]["parameters"]
+        new = keep_scored(store, "new", strict, ["It is here"] * 19 + ["It is HERE"])
+        assert compare_runs(new, old).cases["c19"].kind == "newly failing"
+
+
+@pytest.mark.parametrize("of_suite", [True, False])
+def test_a_check_that_the_suite_makes_no_more_is_lost_in_every_case(of_suite):
+    def case(n, **values):
+        return Case(f"c{n}", [Try(values, f"same {n}")])
+
+    old = run_of([case(n, contains=1.0, exact_match=1.0) for n in range(20)], name="old")
+    new = run_of([case(n, contains=1.0) for n in range(20)], **({} if of_suite else {"metrics": None}))
+    comparison = compare_runs(new, old)
+    assert len(comparison.ids_of("lost")) == 20
+    decision = decide_run(new, [], comparison)
+    assert decision.verdict == "cannot tell"
+    way_out = "record a new baseline" if of_suite else "agentunit score new --metrics exact_match"
+    assert "exact_match" in comparison.too_few
+    assert way_out in comparison.too_few
+    assert decide_run(new, [], compare_runs(new, old, metrics=["contains"])).verdict == "pass"
+
+
 # What came before the baseline
 
 
@@ -508,6 +554,24 @@ def test_a_run_beside_itself_loses_nothing_to_earlier_runs(tmp_path):
         runs = keep_versions(store, {"r1": (1.0,), "r2": (1.0,), "r3": (1.0,), "old": (0.0,)})
         decision = decided(runs[-1], runs[-1])
     assert (decision.verdict, decision.comparison.cases["c0"].kind) == ("pass", "still failing")
+
+
+# A part of the cases
+
+
+@pytest.mark.parametrize("value", [1.0, 0.0])
+def test_the_sentence_about_a_part_of_the_cases_says_so_however_long_it_is(value):
+    cases = [case_of(f"{n}{'long ' * 20}", value) for n in range(10)]
+    for baseline in (None, run_of([case_of(case.id, 1.0) for case in cases], name="old")):
+        for n_in_dataset, ran in ((200, "; 10 of 200 cases run"), (10, ""), (None, "")):
+            run = run_of(cases, dataset_cases=n_in_dataset)
+            comparison = None if baseline is None else compare_runs(run, baseline)
+            decisions = [decide_run(run, [], comparison)]
+            decisions += [] if comparison is None else [decide_comparison(comparison, run)]
+            for decision in decisions:
+                assert decision.headline.endswith(ran)
+                assert ("cases run" in decision.headline) == bool(ran)
+                assert len(decision.headline) <= 200
 
 
 # Known failures

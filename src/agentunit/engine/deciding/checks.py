@@ -156,12 +156,9 @@ def rules_of(
     """
     infos = {metric: run.info(metric) for metric in run.metrics}
     if baseline is not None:
-        # A check that was asked for and is not made any more is lost, in every case. One that was not asked for, as
-        # where a fork has no key for a judge, is not compared.
-        asked = run.header.settings.get("metrics")
+        # A check that is not made any more is lost, in every case.
         for metric in baseline.metrics:
-            if metric not in infos and (not isinstance(asked, list) or metric in asked):
-                infos[metric] = baseline.info(metric)
+            infos.setdefault(metric, baseline.info(metric))
     for gate in gates:
         # What judged scores tell besides their values can be gated, too.
         if gate.metric not in infos and run.rows_of(gate.metric) is not None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from agentunit.engine.deciding.case_records import case_digester
 from agentunit.engine.deciding.checks import ANSWERED, CaseTries, CheckRule, MadeBy, tries_by_case
-from agentunit.engine.scoring.scored_run import ScoredRun, run_from_store
+from agentunit.engine.scoring.scored_run import ScoredRun, has_other_parameters, run_from_store
 from agentunit.engine.scoring.stored_rows import MOST_HELD
 from agentunit.store.run_store import RunStore
 from agentunit.store.runs import RunHeader
@@ -240,8 +240,9 @@ def newest(passes: Iterable[bool]) -> Before:
 #
 # A single try says little about a check. So whether it passed before, and how often it fails by itself, is said by the
 # newest ten tries: the baseline's own, then those of earlier runs of the same suite, where the case is the same and the
-# same version of the metric scored it. Runs that ended in FAIL are left out: a check that was broken there and has just
-# been fixed would not be protected, as the tries of a broken agent make it look as if it never passed.
+# same version of the metric, with the same parameters, scored it. Runs that ended in FAIL are left out: a check that
+# was broken there and has just been fixed would not be protected, as tries of a broken agent make it look as if it
+# never passed.
 
 Earlier = Mapping[tuple[str, str, MadeBy], Sequence[bool]]
 """Earlier tries of a check, the newest first, by case, metric and what scored them."""
@@ -280,7 +281,7 @@ def earlier_tries(baseline: ScoredRun, rules: Mapping[str, CheckRule], checks: C
         with baseline.reopen() as store:
             for run in earlier_runs(store, baseline.header):
                 gathered.digests = gathered.digests or _digests(baseline, cases)
-                _gather(gathered, run, rules, cases)
+                _gather(gathered, run, baseline, rules, cases)
         tries = gathered.tries
     return {check: passes for check, passes in tries.items() if check[:2] in checks}
 
@@ -327,14 +328,22 @@ def _digests(run: ScoredRun, cases: Collection[str] | None) -> dict[str, bytes]:
     return digests
 
 
-def _gather(gathered: _Gathered, run: ScoredRun, rules: Mapping[str, CheckRule], cases: Collection[str] | None) -> None:
+def _gather(
+    gathered: _Gathered,
+    run: ScoredRun,
+    baseline: ScoredRun,
+    rules: Mapping[str, CheckRule],
+    cases: Collection[str] | None,
+) -> None:
+    """Gather the tries of one run before a baseline."""
     digests = _digests(run, cases)
+    rules = {metric: rule for metric, rule in rules.items() if not has_other_parameters(run, baseline, metric)}
     for case in tries_by_case(run, rules):
         if case.case_id in digests:
             gathered.add(case, digests[case.case_id])
     # A run that was imported knows of those before it.
     for check, tries in _from_file(run, digests).items():
-        if gathered.digests.get(check[0]) == digests[check[0]]:
+        if check[1] in rules and gathered.digests.get(check[0]) == digests[check[0]]:
             gathered.extend(check, tries)
 
 
@@ -347,7 +356,7 @@ def history_for_export(store: RunStore, run: ScoredRun, rules: Mapping[str, Chec
         return run.history
     gathered = _Gathered(_digests(run, None))
     for earlier in earlier_runs(store, run.header):
-        _gather(gathered, earlier, rules, None)
+        _gather(gathered, earlier, run, rules, None)
     checks: list[list[Any]] = []
     for (case_id, metric, made_by), tries in gathered.tries.items():
         text = "".join("1" if passed else "0" for passed in tries)

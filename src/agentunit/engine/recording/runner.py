@@ -47,6 +47,7 @@ from agentunit.metrics.registry import resolve_metrics
 from agentunit.probes import probe_settings as probes
 from agentunit.store.run_store import RunStore
 from agentunit.store.runs import (
+    DATASET_CASES,
     KNOWN_FAILURES,
     RETRIED_FAILED,
     RunHeader,
@@ -154,7 +155,9 @@ def plan_run(
     header = store.find_run(resume) if resume is not None else None
     if header is not None:
         limit = header.settings.get("limit")
-    cases = load_dataset(suite.dataset, folder=suite.folder)[:limit]
+    cases = load_dataset(suite.dataset, folder=suite.folder)
+    n_in_dataset = len(cases)
+    cases = cases[:limit]
     if not cases:
         raise SuiteError("the dataset holds no cases")
     # Before the run exists: an agent that cannot be called must not leave an empty run behind.
@@ -190,6 +193,7 @@ def plan_run(
         "concurrency": suite.concurrency,
         "limit": limit,
         "dataset": str(suite.dataset) if isinstance(suite.dataset, str) else type(suite.dataset).__name__,
+        DATASET_CASES: n_in_dataset,
         "dataset_fingerprint": fingerprint(map(unmarked, cases) if marks else cases),
         KNOWN_FAILURES: marks,
         "agent": describe_agent(suite.agent),
