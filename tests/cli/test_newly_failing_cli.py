@@ -285,25 +285,27 @@ def test_tries_of_two_versions_of_an_agent_that_the_suite_names_never_mix(tmp_pa
     assert "its tries become a new run" in again.stderr
     runs = json.loads(agentunit("runs", "--json").stdout)
     assert [(run["name"], run["n_done"], run["verdict"]) for run in runs] == [
-        ("broken", 2, "pass"),
+        ("broken-rerun", 2, "pass"),
         ("broken", 12, "cannot tell"),
         ("main", 12, "pass"),
     ]
 
 
 def test_tries_of_another_agent_are_a_run_with_a_name_of_its_own(three_broken):
-    assert three_broken("run", "suite.py", "--baseline", "main", "--name", "new", "--tries", "1").exit_code == 1
-    write_suite(OLD + NEW[:1])
-    result = three_broken("rerun", "new", *NEW)
-    assert (result.exit_code, "; 3 of 24 cases run" in result.stdout) == (1, True)
+    assert three_broken("run", "suite.py", "--baseline", "main", "--name", "new", "--tries", "1").exit_code == 4
+    write_suite(OLD)
+    result = three_broken("rerun", "new", "--newly-failing")
+    assert (result.exit_code, "; 3 of 24 cases run" in result.stdout) == (0, True)
     assert "its tries become a new run, new-rerun (" in result.stderr
-    assert "3 broken (c20, c21, c22" in three_broken("show", "new").stdout
-    assert "1 broken (c20" in three_broken("show", "new-rerun").stdout
+    assert "3 newly failing" in three_broken("show", "new").stdout
+    assert "PASS: no change from main; 1 gate met; 3 of 24 cases run" in three_broken("show", "new-rerun").stdout
 
 
 def test_what_trying_again_may_cost_is_said_by_the_traces_alone(three_broken):
     text = Path("suite.py").read_text()
-    text = text.replace("def agent(query):", "def agent(query, trace):\n    trace.record('llm_call', model='m', cost=0.01)")
+    text = text.replace(
+        "def agent(query):", "def agent(query, trace):\n    trace.record('llm_call', model='m', cost=0.01)"
+    )
     Path("suite.py").write_text(text)
     result = three_broken("run", "suite.py", "--baseline", "main")
     said = "trying 3 newly failing checks again, each until it passes: at most 24 calls, about $0.2400"

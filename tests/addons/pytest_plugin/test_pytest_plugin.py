@@ -258,7 +258,9 @@ def test_looks_at_it(agentunit_eval):
 """
     )
     result.assert_outcomes(passed=5, failed=4)
-    result.stdout.fnmatch_lines(["E*contains is 0, not == 1 (case 'q1')", '*contains (backend check): missing: "Paris"'])
+    result.stdout.fnmatch_lines(
+        ["E*contains is 0, not == 1 (case 'q1')", '*contains (backend check): missing: "Paris"']
+    )
 
 
 def test_a_gate_may_name_the_backend(sandbox: Sandbox) -> None:
