@@ -11,9 +11,10 @@ import pytest
 
 SUITE = """
 import json
+from pathlib import Path
 from agentunit import Suite
 
-ANSWERS = json.load(open("answers.json"))
+ANSWERS = json.loads(Path("answers.json").read_text())
 asked = {}
 
 def agent(query):
