@@ -238,6 +238,17 @@ def test_three_alike_tries_of_a_deterministic_agent_decide_whatever_comes_later(
     assert decided(new, agent_of(answers, [1.0] * 20)).comparison.broken == ("c4",)
 
 
+def test_what_failed_before_is_no_check_that_three_alike_tries_decide():
+    """Its fourth try was needed, and showed that the agent is not deterministic."""
+    answers = [f"answer {n}" for n in range(20)]
+    failed = Try({"contains": 0.0}, "Nobody knows.")
+    old, new = agent_of(answers, [1.0] * 20), agent_of(answers, [1.0] * 20)
+    old[7] = Case("c7", [Try({"contains": value}, "answer 7") for value in (1.0, 0.0, 1.0)])
+    new[4] = Case("c4", [failed], [failed, failed])
+    new[7] = Case("c7", [failed], [failed, failed, Try({"contains": 1.0}, "answer 7")])
+    assert decided(new, old).comparison.cases["c4"].kind == "newly failing"
+
+
 def test_a_failure_that_was_made_up_for_later_still_counts_among_the_first_tries():
     """``--retry-failed`` records a planned try once more: its tries again are older than its answer."""
     old = [talkative(n, 1.0, when="before") for n in range(32)]

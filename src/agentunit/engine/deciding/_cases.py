@@ -271,8 +271,7 @@ def confirmation(both: BothRuns | None, comparison: CaseComparison) -> Confirmat
     An agent with a seed of its own for each repeat may answer otherwise in each, the same in both runs. That several
     cases share an answer shows nothing: a classifier says "yes" again and again. And once a try again gave its case
     another answer than before, the agent is not deterministic, whatever the other cases say. A try without an answer
-    says nothing: an outage makes none of that different. Of a case that was tried again the first three answers count:
-    after three that are alike no more were needed.
+    says nothing: an outage makes none of that different. Of a check that three alike tries decide, those count.
     """
     if both is None or not both.are_read:
         return Confirmation()
@@ -292,7 +291,15 @@ def confirmation(both: BothRuns | None, comparison: CaseComparison) -> Confirmat
             n_other += 1
         elif given and not given & several:
             n_same += 1
-    wavers = any(len(both.new.first_answers(case_id, ENOUGH_ALIKE)) > 1 for case_id in both.new.tried_again)
+    by_few: set[str] = set()
+    for case_id, checks in (*comparison.newly_failing.items(), *comparison.passed_late.items()):
+        if any(check.never_failed for check in checks):
+            by_few.add(case_id)
+    wavers = False
+    for case_id in both.new.tried_again:
+        new = both.new
+        counted = new.first_answers(case_id, ENOUGH_ALIKE) if case_id in by_few else new.answers_of(case_id)
+        wavers = wavers or len(counted) > 1
     deterministic = not wavers and is_deterministic(n_same, n_other, len(comparison.newly_failing), n_telling)
     # Where checks turn both ways, they may do so by chance, however alike the other answers are.
     turns_one_way = comparison.n_fixed == 0
