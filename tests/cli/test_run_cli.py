@@ -225,7 +225,7 @@ def test_rerun_adds_a_try_and_another_agent_begins_a_run(invoke):
     assert "the agent has changed since run" in result.stderr
     with Store(".agentunit/runs.db") as store:
         new, old = store.runs()
-        assert (old.n_failed, new.n_failed, new.name, new.n_done) == (1, 0, "old", 1)
+        assert (old.n_failed, new.n_failed, new.name, new.n_done) == (1, 0, "old-rerun", 1)
         assert store.case_ids(new.id) == ["q1"]
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import MISSING, fields, is_dataclass
 from difflib import get_close_matches
+from hashlib import blake2b
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -293,6 +295,27 @@ def parameter_defaults(metric: Any) -> dict[str, Any]:
         factory = field.default_factory
         defaults[field.name] = factory() if factory is not MISSING else field.default
     return defaults
+
+
+def parameters_digest(metric: Any) -> str:
+    """What tells the parameters of one of AgentUnit's metrics, or of a function, apart; empty where all are defaults.
+
+    What is not data, such as a function, is left out: it is another object in every process.
+    """
+    is_function = isinstance(metric, FunctionMetric)
+    if not is_function and not is_dataclass(metric):
+        return ""
+    # The version of a function tells its defaults. Those of a class may get more in a release that changes no score.
+    defaults = {} if is_function else parameter_defaults(metric)
+    changed: dict[str, Any] = {}
+    for name, value in parameters(metric).items():
+        with suppress(TypeError, ValueError):
+            if name not in defaults or value != defaults[name]:
+                msgspec.json.encode(value, order="deterministic")
+                changed[name] = value
+    if not changed:
+        return ""
+    return blake2b(msgspec.json.encode(changed, order="deterministic"), digest_size=8).hexdigest()
 
 
 def _is_instance(source: Any) -> bool:

@@ -39,7 +39,7 @@ from agentunit.engine.scoring.stored_rows import (
 )
 from agentunit.metrics.base import MetricInfo, describe
 from agentunit.metrics.functions import CHECK_FACTS
-from agentunit.metrics.registry import resolve_metrics
+from agentunit.metrics.registry import parameters_digest, resolve_metrics
 from agentunit.store.labels import StoredLabel, frames_of_run, label_values, labels_of_run, unshown_labels
 from agentunit.store.portable import portable_extras, read_portable, stored_in
 from agentunit.store.run_store import RunStore
@@ -58,6 +58,8 @@ from agentunit.urls import is_file, is_remote
 # Runs that are not whole: stopped before all cases were done, or without the scores of what was recorded.
 
 HOW_TO_GO_ON = "'agentunit run SUITE --resume RUN' runs the rest, 'agentunit score RUN' scores what is recorded"
+_PARAMETERS = "parameters"
+"""What the facts about a metric in the settings of a run call the digest of its parameters."""
 _ENDED = {"running": "is still running, with", "stopped": "was stopped at", "interrupted": "was interrupted at"}
 
 
@@ -439,9 +441,19 @@ def infos_as_data(metrics: Iterable[Any], stored: Mapping[str, Any] | None = Non
     infos = dict(stored or {})
     for metric in metrics:
         facts, earlier = msgspec.to_builtins(describe(metric)), infos.get(metric.name)
+        facts[_PARAMETERS] = parameters_digest(metric)
         is_check = earlier and earlier.get("check") and earlier.get("version") == facts["version"]
         infos[metric.name] = {**facts, **CHECK_FACTS} if is_check else facts
     return infos
+
+
+def has_other_parameters(run: ScoredRun, other: ScoredRun, metric: str) -> bool:
+    """Whether a metric was made with other parameters in another run; runs of earlier versions do not tell."""
+    told: list[object] = []
+    for each in (run, other):
+        facts = (each.header.settings.get("metric_infos") or {}).get(metric)
+        told.append(facts.get(_PARAMETERS) if isinstance(facts, Mapping) else None)
+    return None not in told and told[0] != told[1]
 
 
 def find_scored_run(reference: str, store: RunStore) -> ScoredRun:
