@@ -145,12 +145,13 @@ def answer(query, model="none"):
 """
 
 
-def test_the_last_word_of_a_matrix_is_its_exit_code(agentunit, tmp_path: Path):
+def test_what_is_said_of_a_matrix_is_its_exit_code(agentunit, tmp_path: Path):
     (tmp_path / "matrix_agent.py").write_text(BROKEN)
     result = agentunit("run", "suite.py", "--set", "model=a,b")
     assert result.returncode == 1, result.stderr
+    # What was decided of all stands before what is compared.
+    last = [line for line in result.stdout.splitlines() if line.startswith("FAIL: model=a")][-1]
     matrix = result.stdout.rpartition("Against the baseline")[2]
-    last = next(line for line in reversed(result.stdout.splitlines()) if not line.startswith("next:"))
     assert last.startswith("FAIL: model=a: 20 wrong (c0, c1, c2, c3 and 16 more: KeyError: 'OPENAI_API_KEY'")
     assert "; exact_match >= 0.8: no value in 20 records: no answer: " in last
     assert "PASS" not in matrix

@@ -85,9 +85,17 @@ def test_doctor_names_what_is_missing_and_the_command(invoke, monkeypatch):
 def test_demo_prints_its_table_and_the_next_command(invoke):
     result = invoke("demo")
     assert result.exit_code == 0, result.output
-    for heading in ("value, 95 %", "scored", "backend", "trust", "Look at", "Not scored"):
+    assert result.stdout.startswith("65 cases: ")
+    for heading in (
+        "value, 95 %",
+        "scored",
+        "trust",
+        " of 65 cases wrong: ",
+        "not scored: ",
+        "agentunit show demo desk-",
+    ):
         assert heading in result.stdout
-    table = result.stdout[result.stdout.index("metric  ") : result.stdout.index("… and 4 more rows (--all shows them)")]
+    table = result.stdout[result.stdout.index("metric  ") : result.stdout.index("… and 4 more rows (--why shows them)")]
     # A long cell goes on in a line that begins with spaces.
     assert sum(not line.startswith(" ") for line in table.splitlines()) == 11
     assert "cost ↓" in table

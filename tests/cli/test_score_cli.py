@@ -29,12 +29,13 @@ def test_scores_a_file_and_prints_a_table(invoke):
     correctness = next(line for line in lines if line.startswith("answer_correctness"))
     assert "0.50 [0.09, 0.91]" in correctness
     assert "2/2" in correctness
-    assert "lexical" in correctness
+    assert correctness.endswith("weak")
     cost = next(line for line in lines if line.startswith("cost"))
     assert "$0.5000" in cost
     assert "1/2" in cost
-    assert "cost: 1 × no cost recorded, nor tool costs or LLM usage to derive it from (q2)" in result.stdout
-    assert "exact_match: q2" in result.stdout  # what to look at
+    assert "1 of 2 cases wrong: exact_match: " in result.stdout
+    assert "agentunit show runs.jsonl q2" in result.stdout
+    assert "not scored: 1 kind of missing input ('agentunit doctor runs.jsonl' says what to record)" in result.stdout
     assert "2 cases in" in result.stdout
 
 

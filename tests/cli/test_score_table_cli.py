@@ -39,6 +39,10 @@ def test_a_table_is_shown_gated_compared_and_exported(scored, invoke):
     scored_again = json.loads(invoke("score", "new.jsonl", "-m", METRICS, "--json").stdout)["summary"]
     for each in (*summary["metrics"], *scored_again["metrics"], summary, scored_again):
         each["elapsed_s"] = None
+    # How its cases stand is in the decision about a run, and in the summary of files.
+    assert scored_again.pop("counts")["wrong"] == 6
+    assert scored_again.pop("findings")
+    assert (summary.pop("counts"), summary.pop("findings")) == (None, [])
     assert summary == scored_again
     assert invoke("gate", "old.parquet", "-g", "task_success >= 0.9").exit_code == 0
     failed = invoke("gate", "new.parquet", "-g", "task_success >= 0.9", "--baseline", "old.parquet", "--max-errors", 2)

@@ -22,6 +22,7 @@ from agentunit.engine.deciding.cut_offs import claim_threshold, is_low, leveled,
 from agentunit.engine.scoring.aggregate import MetricAggregate
 from agentunit.engine.scoring.scored_run import infos_as_data, run_from_file, run_from_store
 from agentunit.metrics.base import MetricInfo, describe
+from agentunit.metrics.inputs import Item
 from agentunit.metrics.registry import resolve_metrics
 from agentunit.multimodal.clip_metric import CrossModalGroundingMetric
 from agentunit.reports.figures import describe_value, n_to_look_at
@@ -92,9 +93,9 @@ def test_a_threshold_that_is_a_parameter_is_no_line() -> None:
 
 
 def test_a_run_is_cut_alike_as_it_is_scored_here_and_elsewhere() -> None:
-    collector = Collector(list(INFOS.values()), 0, by=None, with_lines=False)
+    collector = Collector(INFOS, 0, by=None, with_lines=False)
     for number, (case_id, scores) in enumerate(CASES):
-        collector.add(CaseScores(number, case_id, scores), case_id, None)
+        collector.add(CaseScores(number, case_id, scores), Item(DatasetCase(case_id), TraceLog(), None))
     block, _ = collector.block([], 0, 0)
     for made, (name, info) in zip(block.scores, INFOS.items(), strict=True):
         made.positions, made.repeats = range(len(CASES)), [0] * len(CASES)

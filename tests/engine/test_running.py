@@ -54,7 +54,7 @@ def test_a_broken_case_fails_and_a_flaky_one_is_listed(store: str) -> None:
     assert agentunit.run(suite(Desk()), store=store).passed
     result = agentunit.run(suite(Desk(("c3",), ("c7",))), baseline="last", store=store)
     assert (result.verdict, result.exit_code, result.broken, result.flaky) == ("fail", 1, ("c3",), ("c7",))
-    assert 'c3: broken: missing: "Room 3"' in repr(result)
+    assert '1 of 12 cases broken: contains: missing: "Room 3"' in repr(result)
     assert len(repr(result).splitlines()) < 20
     (row,) = result.summary().metrics
     assert row.n_cases == 12

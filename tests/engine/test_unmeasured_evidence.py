@@ -17,6 +17,7 @@ from agentunit.engine.scoring.aggregate import MetricAggregate
 from agentunit.engine.scoring.scored_run import run_from_file, run_from_store
 from agentunit.metrics.builtin import FaithfulnessMetric
 from agentunit.metrics.evidence import NOT_MEASURED
+from agentunit.metrics.inputs import Item
 from agentunit.reports.reported_run import open_run
 from agentunit.store.portable import export_run
 from agentunit.store.sqlite import Store
@@ -47,9 +48,11 @@ def by_workers(scores: list[Score]) -> MetricSummary:
 
 
 def worker_rows(scores: list[Score]) -> list[MetricSummary]:
-    collector = Collector([INFO], 0, by=None, with_lines=False)
+    collector = Collector({INFO.name: INFO}, 0, by=None, with_lines=False)
     for number, score in enumerate(scores):
-        collector.add(CaseScores(f"q{number}", number, {"faithfulness": score}), f"q{number}", {})
+        collector.add(
+            CaseScores(f"q{number}", number, {"faithfulness": score}), Item(DatasetCase(f"q{number}"), TraceLog(), None)
+        )
     block = collector.block([], 0, 0)[0]
     aggregate = MetricAggregate("faithfulness", INFO)
     (made,) = block.scores
@@ -162,5 +165,5 @@ def test_gates_and_reports_say_it(store, tmp_path):
     for name in ("run.md", "run.html"):
         CliRunner().invoke(cli, ["export", run_id, "--to", name], catch_exceptions=False)
         assert ALL in (tmp_path / name).read_text(), name
-    for command in (["show", run_id], ["gate", run_id, "--json", "-g", "faithfulness >= 0.4"]):
+    for command in (["show", run_id, "--all"], ["gate", run_id, "--json", "-g", "faithfulness >= 0.4"]):
         assert ALL in CliRunner().invoke(cli, command, catch_exceptions=False).output, command

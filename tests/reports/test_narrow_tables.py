@@ -78,7 +78,8 @@ def test_trust_is_broken_between_words_only(trust, bounds):
 
 FINDING = RunFinding(
     "contains", '"We ship it on Monday, and it is with you on Wednesday at the latest."', None, None, 4, ("c36",),
-    "agentunit show 20261115-100338-3288 c36", "contains", 'contains: missing: "Room 36", "floor 3"', None, 4, 40, "broken",
+    "agentunit show 20261115-100338-3288 c36", "contains",
+    'contains: missing: "Room 36", "floor 3"', None, 4, 40, "broken",
 )  # fmt: skip
 
 

@@ -128,7 +128,7 @@ def gate(
         console = Terminal()
         steps = how_to_complete(runs, store_path) or [next_command(shown_name(reference, run), decision)]
         findings = findings_of_file_or_run(run, decision, shown_name(reference, run), show_personal_data)
-        print_verdict(decision, findings, console, *steps)
+        print_verdict(decision, findings, console, *steps, all_gates=True)
         own = own_decision(run)
         if own is not None and own.exit_code > decision.exit_code == 0:
             # It was decided by more than these gates: it was held against a baseline.

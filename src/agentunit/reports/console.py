@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from agentunit.backends.quality import LEXICAL, missing_local_model
+from agentunit.core.conversation import USER_FAILED
 from agentunit.core.results import InputError, MetricSummary, PanelSummary, RunFinding, RunSummary, Unscored
 from agentunit.formulas.text import number
 from agentunit.metrics.base import MetricInfo
@@ -151,7 +152,9 @@ def print_run(
             _print_repeats(summary.metrics, infos, console)
         _print_judge(summary, infos, console, all_rows=all_rows)
     if summary.unscored:
-        _print_unscored(summary.unscored, console, all_rows=all_rows, doctor=doctor)
+        # Where nothing was scored, why is all there is to say.
+        is_all = all_rows or not any(row.n_scored for row in summary.metrics)
+        _print_unscored(summary.unscored, console, all_rows=is_all, doctor=doctor)
     if summary.n_input_errors:
         _print_input_errors(summary, console)
     rate = f" ({summary.n_cases / summary.elapsed_s:,.0f}/s)" if summary.elapsed_s > 0 else ""
@@ -318,9 +321,13 @@ def _print_unscored(entries: list[Unscored], console: Terminal, *, all_rows: boo
         key = (entry.status, entry.reason, entry.n_records, tuple(entry.first_cases))
         shared.setdefault(key, []).append(entry)
     ordered = sorted(shared.items(), key=lambda pair: (pair[0][0] != "error", -pair[0][2]))
-    n_missing = sum(status != "error" for (status, *_), _ in ordered)
-    if not all_rows:
-        ordered = [pair for pair in ordered if pair[0][0] == "error"]
+    if all_rows:
+        n_missing = 0
+    else:
+        # What is missing is no fault of the run; errors, and a simulated user that failed, are.
+        faults = [pair for pair in ordered if pair[0][0] == "error" or pair[0][1].startswith(USER_FAILED)]
+        n_missing = len(ordered) - len(faults)
+        ordered = faults
     if ordered:
         console.print("\nNot scored", style="bold")
     for (status, reason, n_records, _), group in ordered[:_REASONS_SHOWN]:
@@ -336,7 +343,7 @@ def _print_unscored(entries: list[Unscored], console: Terminal, *, all_rows: boo
         console.print(
             f"  … and {counted(len(ordered) - _REASONS_SHOWN, 'more reason')} (--json lists them)", style="dim"
         )
-    if n_missing and not all_rows:
+    if n_missing:
         how = f"'{doctor}' says what to record" if doctor else "--why lists them"
         console.print(f"not scored: {counted(n_missing, 'kind')} of missing input ({how})", style="dim")
 

@@ -79,11 +79,11 @@ def print_verdict_block(
 
 
 def print_gates(decision: Decision, console: Terminal, *, all_rows: bool | None = True) -> None:
-    """Print a row for each gate that is not met: the number it compared, how much was scored, and why; or for all."""
+    """Print a row for each gate that is not met or has a note: what it compared, on how much, and why; or for all."""
     verdicts = decision.gates
     if not verdicts:
         return
-    shown = [each for each in verdicts if all_rows or each.verdict != "pass"]
+    shown = [each for each in verdicts if all_rows or each.verdict != "pass" or each.note]
     n_met = sum(each.verdict == "pass" for each in verdicts)
     if aside := sum(each.state != "expired" for each in decision.known_failures):
         text = f"{counted(aside, 'known failure')} set aside: gates do not count them"
@@ -187,16 +187,19 @@ def print_verdict(
     console: Terminal,
     *next_steps: str,
     all_rows: bool | None = None,
+    all_gates: bool = False,
 ) -> None:
     """Print everything about a decision: what was decided and why, its gates, what was compared, the next commands."""
     print_verdict_block(decision, findings, console, all_rows=all_rows)
-    print_details(decision, console, all_rows=all_rows)
+    print_details(decision, console, all_rows=all_rows, all_gates=all_gates)
     print_next([decision.way_out] if decision.way_out else next_steps, console)
 
 
-def print_details(decision: Decision, console: Terminal, *, all_rows: bool | None = None) -> None:
+def print_details(
+    decision: Decision, console: Terminal, *, all_rows: bool | None = None, all_gates: bool = False
+) -> None:
     """Print what a decision rests on: gates, the comparison, known failures; and every case where that is asked for."""
-    print_gates(decision, console, all_rows=all_rows)
+    print_gates(decision, console, all_rows=all_rows or all_gates)
     print_comparison(decision, console, all_rows=all_rows)
     if all_rows:
         # Beside a baseline, what a missed gate rests on may be no news.

@@ -53,5 +53,7 @@ def describe_run_finding(finding: RunFinding) -> FindingText:
     what = f"{finding.n_cases:,}{of_all} {cases}{where}{stand}: {finding.name}"
     evidence = finding.error if finding.kind != EXCEPTION else ""
     if finding.place:
-        evidence = f"at {finding.place}{f':  {finding.line}' if finding.line else ''}"
+        evidence = f"at {finding.place}"
+        if finding.line:
+            evidence += f": {finding.line}"
     return FindingText(printable_line(what, _LONGEST), printable_line(evidence, _LONGEST), finding.next)
