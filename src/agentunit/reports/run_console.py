@@ -14,7 +14,6 @@ from agentunit.reports.figures import describe_failed, quantity
 from agentunit.reports.printable import printable_line
 from agentunit.reports.reported_run import ReportedRun
 from agentunit.reports.run_facts import describe_beside, origin_facts
-from agentunit.reports.slice_table import print_slices
 from agentunit.reports.terminal import Column, Terminal, Text, TextTable
 from agentunit.store.runs import RunHeader
 
@@ -46,6 +45,9 @@ def print_stored_run(
     console.print()
     gated = {verdict.gate.metric for verdict in reported.decision.gates}
     print_run(reported.summary, reported.infos, console, all_rows=all_rows, gated=gated)
+    if reported.slices:
+        from agentunit.reports.slice_table import print_slices
+
     for table in reported.slices:
         print_slices(table, reported.infos, console, all_rows=all_rows)
     print_gates(reported.decision, console)
