@@ -49,7 +49,7 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 def score_rows(reported: ReportedRun) -> Iterator[tuple[Any, ...]]:
     """The rows of the table, as the ``COLUMNS`` name them."""
-    for case in reported.cases():
+    for case in reported.scored_cases():
         for metric, score in case.scores.items():
             yield (
                 case.case_id,
