@@ -24,7 +24,7 @@ FILES = {
         {
             "prompts": ["{{q}}"],
             "providers": ["echo"],
-            "tests": [{"vars": {"q": "?"}, "assert": [{"type": f"foo-{MAIL}", "value": 1}]}],
+            "tests": [{"vars": {"q": "?"}, "assert": [{"type": f"foo {MAIL}", "value": 1}]}],
         }
     ),
     "labels.csv": f"id,label\na,{MAIL}\n",
@@ -66,7 +66,8 @@ def test_what_is_printed_of_data_is_masked(invoke: Any, arguments: tuple[str, ..
 def test_what_import_says_of_runs_and_labels_is_masked(invoke: Any) -> None:
     Path("suite.py").write_text(
         "from agentunit import Suite\n"
-        f"suite = Suite([{{'id': 'a', 'query': 'q', 'metadata': {{'contains': 'q'}}}}], lambda query: query, metrics=['contains'], name='of {MAIL}')\n"
+        "CASES = [{'id': 'a', 'query': 'q', 'metadata': {'contains': 'q'}}]\n"
+        f"suite = Suite(CASES, lambda query: query, metrics=['contains'], name='of {MAIL}')\n"
     )
     Path("labels.csv").write_text(f"id,label,rater\na,yes,{MAIL}\n")
     assert invoke("run", "suite.py").exit_code == 0

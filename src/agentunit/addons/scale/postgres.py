@@ -4,8 +4,8 @@ Needs the extra ``postgres``. What was acknowledged is committed there, so neith
 loses it. A run that is being recorded is held by an advisory lock of a session, which ends with its process. That needs
 connections that are sessions: a pooler must pool sessions, not transactions.
 
-A server that gives no answer is waited for only so long: that is said, and Ctrl-C ends the wait. A connection that was dropped
-between two transactions is made again; within one, what was written is not known, and that is an error.
+A server that gives no answer is waited for only so long: that is said, and Ctrl-C ends the wait. A connection that was
+dropped between two transactions is made again; within one, what was written is not known, and that is an error.
 """
 
 from __future__ import annotations
