@@ -209,7 +209,7 @@ class OddString:
         (lambda: Outcome(success="yes", output="x"), "success"),
         (lambda: Outcome(output=Callable()), "the agent's output holds an object of type Callable"),
         (lambda: {"output": {"deep": [Callable()]}}, "the agent's output holds an object of type Callable"),
-        (cyclic, "the agent's output cannot be written as JSON: RecursionError"),
+        (cyclic, "the agent's output cannot be written as JSON: nested too deeply"),
         (lambda: Outcome(output="x", metadata={"odd": OddString()}), "no words for it"),
         (lambda: Outcome(output="x", usage=3), "usage"),
     ],

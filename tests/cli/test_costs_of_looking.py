@@ -96,23 +96,38 @@ def modules_after(*arguments):
     [
         (
             ["run", "--help"],
-            52,
-            250,
+            45,
+            240,
             {"agentunit.engine.recording.runner", "agentunit.reports.terminal", "asyncio", "urllib.request", "yaml"},
         ),
         (
             ["show", "--help"],
-            52,
-            250,
+            45,
+            240,
             {"agentunit.engine.scoring.scored_run", "agentunit.reports.terminal", "asyncio", "urllib.request", "yaml"},
         ),
         (
+            ["show", "last"],
+            118,
+            330,
+            {
+                "agentunit.backends.quality",
+                "agentunit.engine.recording.suite",
+                "agentunit.engine.scoring.slices",
+                "agentunit.formulas.similarity",
+                "agentunit.multiagent.team",
+                "agentunit.reports.case_console",
+                "agentunit.store.portable",
+                "agentunit.traces.native",
+            },
+        ),
+        (
             ["show", "last", "b"],
-            210,
-            480,
+            122,
+            330,
             {"agentunit.traces.reading", "agentunit.addons.review.suspects", "asyncio", "yaml"},
         ),
-        (["runs"], 180, 440, {"agentunit.traces.reading", "agentunit.privacy.detectors", "asyncio", "yaml"}),
+        (["runs"], 95, 300, {"agentunit.traces.reading", "agentunit.privacy.detectors", "asyncio", "yaml"}),
     ],
 )
 def test_a_command_loads_what_it_needs(suite, invoke, arguments, most_own, most, not_needed):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -64,6 +66,55 @@ def test_where_there_is_no_room_the_error_names_the_file_and_nothing_stays(tmp_p
     done = subprocess.run([sys.executable, "-c", WITHOUT_ROOM, str(out)], capture_output=True, text=True, timeout=60)
     assert done.stdout == f"{out}.part\n", done.stderr
     assert not list(tmp_path.iterdir())
+
+
+COMMAND_WITHOUT_ROOM = """
+import resource, sys
+from agentunit.cli.main import main
+
+resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+sys.argv[0] = "agentunit"
+main()
+"""
+LONG_SUITE = """
+import random
+from agentunit import Suite
+draw = random.Random(7)
+cases = [{"id": f"c{n}", "query": draw.randbytes(800).hex(), "metadata": {"contains": "a"}} for n in range(200)]
+suite = Suite(cases, lambda query: "a", metrics=["contains"])
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no such limit")
+@pytest.mark.parametrize(
+    "command",
+    [
+        "export last --to x.json",
+        "export last --to x.json.gz",
+        "view last --bundle x",
+        "score records.jsonl --jobs 2 -m contains --out x.jsonl",
+        "score records.jsonl --jobs 2 -m contains --out x.jsonl --errors e.jsonl",
+    ],
+)
+def test_a_full_disk_is_told_in_a_sentence_that_names_the_file(tmp_path, monkeypatch, invoke, command):
+    monkeypatch.chdir(tmp_path)
+    if command.startswith("score"):
+        draw = random.Random(7)
+        record = {"case": {"id": "a", "query": "q", "metadata": {"contains": "b"}}}
+        answers = [{**record, "outcome": {"output": draw.randbytes(20).hex()}} for _ in range(3000)]
+        Path("records.jsonl").write_text("".join(json.dumps(each) + "\n" for each in answers))
+    else:
+        Path("suite.py").write_text(LONG_SUITE)
+        assert invoke("run", "suite.py").exit_code == 0
+    before = {each.name for each in tmp_path.iterdir()}
+    done = subprocess.run(
+        [sys.executable, "-c", COMMAND_WITHOUT_ROOM, *command.split()], capture_output=True, text=True, timeout=120
+    )
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("Error: cannot write x"), done.stderr
+    assert last.endswith(": file too large")
+    assert done.returncode == 3
+    assert {each.name for each in tmp_path.iterdir()} - before <= {"e.jsonl", "__pycache__"}
 
 
 FINISHED_WITHOUT_ROOM = """

@@ -20,6 +20,13 @@ FILES = {
     "spans.json": json.dumps({"resourceSpans": [{"scopeSpans": [{"scope": {"name": f"of {MAIL}"}, "spans": [SPAN]}]}]}),
     "records.jsonl": json.dumps({"v": MAIL, "case": {"id": "a", "query": "q"}}) + "\n",
     "data.csv": f"id,query,metadata\na,q,{MAIL}\n",
+    "tests.json": json.dumps(
+        {
+            "prompts": ["{{q}}"],
+            "providers": ["echo"],
+            "tests": [{"vars": {"q": "?"}, "assert": [{"type": f"foo {MAIL}", "value": 1}]}],
+        }
+    ),
     "labels.csv": f"id,label\na,{MAIL}\n",
 }
 
@@ -43,6 +50,7 @@ FILES = {
         ("redact", "--check", "records.jsonl"),
         ("validity", "--labels", "labels.csv", "records.jsonl"),
         ("validity", "--labels", "labels.csv", "records.jsonl", "--json"),
+        ("import", "tests.json", "--out", "suite"),
     ],
 )
 def test_what_is_printed_of_data_is_masked(invoke: Any, arguments: tuple[str, ...]) -> None:
@@ -53,3 +61,21 @@ def test_what_is_printed_of_data_is_masked(invoke: Any, arguments: tuple[str, ..
     told = result.stdout + result.stderr + (listed.read_text() if listed.exists() else "")
     assert "mia" not in told
     assert "<EMAIL_1>" in told
+
+
+def test_what_import_says_of_runs_and_labels_is_masked(invoke: Any) -> None:
+    Path("suite.py").write_text(
+        "from agentunit import Suite\n"
+        "CASES = [{'id': 'a', 'query': 'q', 'metadata': {'contains': 'q'}}]\n"
+        f"suite = Suite(CASES, lambda query: query, metrics=['contains'], name='of {MAIL}')\n"
+    )
+    Path("labels.csv").write_text(f"id,label,rater\na,yes,{MAIL}\n")
+    assert invoke("run", "suite.py").exit_code == 0
+    assert invoke("export", "last", "--to", "run.json").exit_code == 0
+    for arguments in (
+        ("import", "run.json", "--as", "copy"),
+        ("import", "labels.csv", "--run", "last", "--metric", "contains"),
+    ):
+        told = invoke(*arguments).output
+        assert "mia" not in told
+        assert "<EMAIL_1>" in told, told

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 
 import pytest
@@ -208,3 +209,12 @@ def test_an_address_ends_where_a_number_starts() -> None:
     text = "PSC 3294, Box 9168\nAPO AA 61487\n416 60 039 office"
     found = [(each.type, text[each.start : each.end]) for each in DETECTOR.find([text])[0]]
     assert found == [("address", "PSC 3294, Box 9168\nAPO AA 61487"), ("phone", "416 60 039")]
+
+
+def test_patterns_are_compiled_when_something_is_found(monkeypatch):
+    compiled, compile_pattern = [], re.compile
+    monkeypatch.setattr(re, "compile", lambda pattern: compiled.append(pattern) or compile_pattern(pattern))
+    tables = Tables([[Recognizer("number", "digits", "[0-9]{4}", 0.5)]])
+    assert tables.find(["in plain words"]) == [[]]
+    assert not compiled
+    assert [each.rule for each in tables.find(["in 2024"])[0]] == ["digits"]

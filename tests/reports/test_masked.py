@@ -144,21 +144,39 @@ def test_decisions_that_were_kept_are_masked_in_every_report(leaky, store, tmp_p
     assert "- gate, " in shown
 
 
-def test_cases_are_masked_together_as_one_by_one():
-    """Many at once are faster; each is masked by what it says itself, not by what the others say."""
+def told_cases(n_cases):
     told = [
         {"answer": "Write to ada@example.org.", "password": "hunter22horse"},
         {"answer": "It opens at nine.", "note": "hunter22horse is a word"},
         {"answer": "The key of the door is hunter22horse.", "password": "hunter22horse"},
     ]
     cases = []
-    for number in range(70):
+    for number in range(n_cases):
         said = told[number % 3]
         metadata = {name: text for name, text in said.items() if name != "answer"}
-        result = MetricResult("exact_match", 0.0, {"answer": said["answer"]})
-        score = Score(result, "ok", "text", "1", why=said["answer"])
+        result = MetricResult("exact_match", number / n_cases, {"answer": said["answer"]})
+        score = Score(result, "ok", "text", "1", elapsed=float(number), why=said["answer"])
         record = Record(DatasetCase(f"q{number}", "What?", metadata=metadata), outcome=said["answer"])
         cases.append(ReportedCase(number, 0, f"q{number}", False, 0.0, record, {"exact_match": score}))
+    return cases
+
+
+def test_what_is_said_of_many_scores_is_masked_once():
+    cases = told_cases(2_000)
+    mask = Mask()
+    looked_at: list[int] = []
+    redact = mask._redactor.redact_data
+    mask._redactor.redact_data = lambda plain: looked_at.append(len(plain)) or redact(plain)
+    scored = list(mask.scored(iter(cases)))
+    assert sum(looked_at) == 3
+    assert [each.scores for each in scored] == [each.scores for each in Mask().cases(cases)]
+    assert scored[2].scores["exact_match"].why == "The key of the door is <PASSWORD_1>."
+    assert list(Mask(show_all=True).scored(cases)) == cases
+
+
+def test_cases_are_masked_together_as_one_by_one():
+    """Many at once are faster; each is masked by what it says itself, not by what the others say."""
+    cases = told_cases(70)
     mask = Mask()
     looked_at: list[int] = []
     redact = mask._redactor.redact_data

@@ -12,7 +12,7 @@ import msgspec
 from agentunit.adapters.base import MAX_REPLY_BYTES, TOO_MUCH, AgentResult, FailureKind, opened, sealed
 from agentunit.adapters.failures import describe_error, traceback_text
 from agentunit.core.case import AskedCase, DatasetCase
-from agentunit.core.codec import RecordError, as_outcome, as_trace
+from agentunit.core.codec import RecordError, as_outcome, as_trace, why_not_json
 from agentunit.core.records import Outcome, as_mapping
 from agentunit.core.results import encode_json
 from agentunit.core.trace import TraceEvent, TraceLog
@@ -203,7 +203,8 @@ def _check_is_data(output: Any) -> None:
     except UnicodeEncodeError:
         pass
     except Exception as error:  # noqa: BLE001 - cyclic data, and whatever a foreign object raises
-        raise WrongType(f"the agent's output cannot be written as JSON: {describe_error(error)}") from None
+        why = why_not_json(error) if isinstance(error, RecursionError) else describe_error(error)
+        raise WrongType(f"the agent's output cannot be written as JSON: {why}") from None
 
 
 def _only_data(value: object) -> Any:

@@ -19,10 +19,8 @@ from agentunit.cli.references import (
     unreadable_runs_fail,
 )
 from agentunit.metrics.base import MetricInfo, describe
-from agentunit.reports.case_console import print_case
 from agentunit.reports.case_view import repeat_name, view_case, worst_repeat
 from agentunit.reports.console import print_line
-from agentunit.reports.json_report import run_as_data
 from agentunit.reports.printable import printable_json, printable_line, show_command
 from agentunit.reports.reported_run import Mask, ReportedCase, ReportedRun, how_to_resume, masked_error
 from agentunit.reports.terminal import Terminal
@@ -73,12 +71,15 @@ def show_run(
             _show_case(reported, case_id, repeat, full=full, as_json=as_json)
             return
         # A case is shown without these.
-        from agentunit.engine.scoring.slices import slices_of_run
         from agentunit.reports.run_console import print_stored_run
 
         if by is not None:
+            from agentunit.engine.scoring.slices import slices_of_run
+
             reported.add_slices(sliced_as_asked(slices_of_run, reported.run, by))
         if as_json:
+            from agentunit.reports.json_report import run_as_data
+
             sliced = {"slices": reported.slices[0]} if reported.slices else {}
             click.echo(printable_json({**run_as_data(reported), **sliced}))
         else:
@@ -166,6 +167,8 @@ def _print_repeats(
     if as_json:
         click.echo(printable_json([view_case(case) for case in wanted]))
         return
+    from agentunit.reports.case_console import print_case
+
     console = Terminal()
     chosen = worst_repeat(wanted, infos)
     print_case(view_case(chosen), infos, console, run_id=run_id, full=full)

@@ -14,6 +14,7 @@ from agentunit.cli.references import unreadable_runs_fail
 from agentunit.engine.scoring.score_rows import is_table
 from agentunit.reports.figures import counted_cases
 from agentunit.reports.printable import printable_line
+from agentunit.reports.reported_run import printing_mask
 from agentunit.store.portable import import_run as take_in
 from agentunit.store.portable import is_portable
 
@@ -102,5 +103,8 @@ def import_run(
     with unreadable_runs_fail(), open_store(store_path, must_exist=False) as store:
         header = take_in(store, file, run_id=run_id)
         size = store.size(header.id)
-    name, cases = printable_line(header.name), counted_cases(size.n_cases, size.n_repeats, size.n_records)
+    name, cases = (
+        printable_line(printing_mask().header(header).name),
+        counted_cases(size.n_cases, size.n_repeats, size.n_records),
+    )
     click.echo(f"{cases} of {name!r} imported as run {header.id}   next: agentunit show {header.id}")

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from difflib import get_close_matches
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
@@ -20,16 +20,16 @@ from agentunit.datasets.demo import DEMO
 from agentunit.engine.deciding.gate_expressions import GateError
 from agentunit.engine.scoring.score_rows import is_table
 from agentunit.engine.scoring.scored_run import ScoredRun, find_scored_run, is_unfinished, n_with_scores, run_from_file
-from agentunit.engine.scoring.slices import SliceTable
 from agentunit.reports.printable import printable_line
 from agentunit.reports.reported_run import ReportedRun, how_to_resume, open_run, open_run_file, store_arguments
 from agentunit.reports.reporters import ReportError
 from agentunit.store.opening import may_exist
-from agentunit.store.portable import is_portable
 from agentunit.store.run_store import RunStore
 from agentunit.store.schema import StoreError
-from agentunit.traces.compressed import BROKEN_STREAM, ZstandardMissing, bounded_lines, decompressed
 from agentunit.urls import is_file, is_remote
+
+if TYPE_CHECKING:
+    from agentunit.engine.scoring.slices import SliceTable
 
 # What can be a path and is hardly a run's name: it has a folder, or ends like a file.
 _PATH = re.compile(r"[/\\]|\.[A-Za-z][A-Za-z0-9]{1,7}\Z")
@@ -101,7 +101,7 @@ def note_what_stays(references: Sequence[str], store_path: str) -> None:
     if is_file(reference) and is_table(reference):
         # A table holds no records: the traces are masked that its scores were made of.
         way = f"'agentunit redact TRACES --out FILE' {masks}"
-    elif is_file(reference) and is_portable(reference):
+    elif is_file(reference) and _is_exported_run(reference):
         taken_in = shlex.join(["agentunit", "import", reference])
         way = f"'{taken_in}' takes the run in, and 'agentunit redact RUN --out FILE' {masks}"
     else:
@@ -113,7 +113,7 @@ def note_what_stays(references: Sequence[str], store_path: str) -> None:
 def refuse_other_files(reference: str, store_path: str) -> None:
     """Say what is wrong with a reference that can only be a file: it is not there, or it holds scores alone."""
     if is_file(reference):
-        if is_remote(reference) or is_portable(reference):
+        if is_remote(reference) or _is_exported_run(reference):
             return
         own = describe_own_file(_first_names(reference), reference)
         if own is not None:
@@ -128,8 +128,17 @@ def refuse_other_files(reference: str, store_path: str) -> None:
     raise InputFailure(f"{reference}: no such file, and no run is called so")
 
 
+def _is_exported_run(path: str) -> bool:
+    # A run of a store is found without what reads files.
+    from agentunit.store.portable import is_portable
+
+    return is_portable(path)
+
+
 def _first_names(path: str) -> Collection[str]:
     """The names of the first object of a file with one on each line."""
+    from agentunit.traces.compressed import BROKEN_STREAM, ZstandardMissing, bounded_lines, decompressed
+
     try:
         with open(path, "rb") as raw:
             line = next((line for _, line in bounded_lines(decompressed(raw))), b"")
@@ -146,7 +155,7 @@ def names_traces(reference: str, store_path: str) -> bool:
     """Whether a reference is a file or folder of traces. A run that is called like a folder comes first."""
     refuse_other_files(reference, store_path)
     if is_file(reference):
-        return not (is_portable(reference) or is_table(reference))
+        return not (_is_exported_run(reference) or is_table(reference))
     if not os.path.isdir(reference) or not may_exist(store_path):
         return os.path.isdir(reference)
     with open_store(store_path, read_only=True) as store:

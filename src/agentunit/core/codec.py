@@ -315,6 +315,11 @@ def _merge_extra(plain: dict[str, Any], kind: type[Struct] = Record) -> dict[str
     return merged
 
 
+def why_not_json(error: Exception) -> str:
+    """Why a text is not JSON, or data cannot be written as it: Python only counts the calls that deep values take."""
+    return "nested too deeply" if isinstance(error, RecursionError) else str(error)
+
+
 def _malformed(line: bytes | str, error: Exception) -> str:
     text = line if isinstance(line, bytes) else line.encode("utf-8", "replace")
     if isinstance(error, UnicodeDecodeError):

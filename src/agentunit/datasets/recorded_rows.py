@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from agentunit.core.codec import why_not_json
 from agentunit.core.records import Outcome, Record
 from agentunit.core.results import InputError, decode_json
 from agentunit.core.trace import TraceLog
@@ -279,7 +280,7 @@ def _json_rows(source: Source) -> Iterator[_Row | InputError]:
         try:
             values = _rows_within(decode_json(found.data))
         except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-            yield InputError(source.name, found.line, f"not valid JSON: {error}")
+            yield InputError(source.name, found.line, f"not valid JSON: {why_not_json(error)}")
             continue
         for value in values:
             if not isinstance(value, Mapping):

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from difflib import get_close_matches
 from functools import cache, lru_cache
 
-from agentunit.backends.quality import BackendUnavailable
 from agentunit.doors import part
 from agentunit.plugins import Plugin, PluginError, PluginTable, require
 from agentunit.privacy.detection.contexts import CONTEXTS
@@ -59,6 +58,8 @@ def _adopted(make: Callable[[], Detector], plugin: Plugin) -> Callable[[], Detec
 
 def detector_named(name: str, owner: str) -> Detector:
     """The detector of this name; one that does not exist or cannot run here is refused with the way out."""
+    from agentunit.backends.quality import BackendUnavailable
+
     known = detector_table().entries
     if name not in known:
         nearest = get_close_matches(name, known, n=1)

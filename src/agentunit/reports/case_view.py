@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from difflib import SequenceMatcher
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct, field, to_builtins
 
@@ -19,11 +19,13 @@ from agentunit.core.trace import tool_status
 from agentunit.engine.deciding.cut_offs import is_low, own_threshold
 from agentunit.metrics.base import MetricInfo
 from agentunit.metrics.inputs import InputProblem, Item, acceptable_answers
-from agentunit.multiagent.team import AgentRow, Lanes, Network, agents_table, lanes_of, network_of
 from agentunit.reports.reported_run import ReportedCase
 from agentunit.reports.timeline import TimelineEntry, timeline_of
 from agentunit.store.labels import StoredLabel
 from agentunit.store.runs import FIRST_AGAIN, is_again
+
+if TYPE_CHECKING:
+    from agentunit.multiagent.team import AgentRow, Lanes, Network
 
 Part = tuple[str, bool]
 """A piece of text, and whether the other text has it too."""
@@ -177,7 +179,13 @@ class CaseView(Struct, omit_defaults=True):
 
 def view_case(case: ReportedCase, *, brief: bool = False) -> CaseView:
     """The view of one case. A ``brief`` one is quicker: it leaves out where answers differ and the agents."""
+    # A run of which no case is viewed needs nothing of teams.
+    from agentunit.multiagent.team import agents_table, lanes_of, network_of
+
     record = case.record
+    agents = _read_or_none(agents_table, record) or []
+    if len(agents) < 2:
+        agents = []
     answer = outcome_text(record.outcome)
     expected = acceptable_answers(record.case.expected_output) if record.case.expected_output is not None else []
     context = _context(record)
@@ -197,7 +205,7 @@ def view_case(case: ReportedCase, *, brief: bool = False) -> CaseView:
         context=context,
         tool_calls=calls,
         timeline=timeline_of(record.trace),
-        agents=(agents := _agents(record)),
+        agents=agents,
         network=_read_or_none(network_of, record) if agents and not brief else None,
         lanes=_read_or_none(lanes_of, record) if agents and not brief else None,
         printed=_printed(record, metadata),
@@ -333,11 +341,6 @@ def conversation_text(turns: Sequence[TurnView]) -> str:
         lines.append(f"agent: {'(no answer)' if turn.answer is None else turn.answer}")
         lines += [f"expected: {' | '.join(turn.expected)}"] if turn.expected else []
     return "\n".join(lines)
-
-
-def _agents(record: Record) -> list[AgentRow]:
-    rows = _read_or_none(agents_table, record) or []
-    return rows if len(rows) > 1 else []
 
 
 def _read_or_none(read: Callable[[Record], _View], record: Record) -> _View | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from agentunit.backends.quality import LEXICAL, missing_local_model
 from agentunit.core.conversation import USER_FAILED
 from agentunit.core.results import InputError, MetricSummary, PanelSummary, RunFinding, RunSummary, Unscored
 from agentunit.formulas.text import number
@@ -274,6 +273,10 @@ def _longest_word(texts: Iterable[str]) -> int:
 def _print_informational(rows: list[MetricSummary], console: Terminal) -> None:
     for note in informational_notes(rows):
         print_line(f"i  {printable_line(note)}", console, "dim")
+    if not rows:
+        return
+    from agentunit.backends.quality import LEXICAL, missing_local_model
+
     command = missing_local_model() if any(row.backend == LEXICAL for row in rows) else None
     if command is not None:
         print_line(f"i  {command} adds the local model, whose scores are worth more", console, "dim")

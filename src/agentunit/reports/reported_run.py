@@ -12,7 +12,7 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
-from itertools import starmap
+from itertools import islice, starmap
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -47,6 +47,8 @@ _ANSWER_LENGTH = 1_500
 _Viewed = TypeVar("_Viewed")
 # So many records, or such long ones, are masked together.
 _MASKED_AT_ONCE, _BYTES_MASKED_AT_ONCE = 32, 1 << 18
+# What is said of scores is remembered with its masked form: so many texts that are as short as this.
+_MOST_SAID, _LONGEST_SAID, _SCORED_AT_ONCE = 5_000, 2_000, 512
 _NOT_MASKED = frozenset(("name", "address", "account"))
 # A plane of Unicode that has no characters of its own.
 _PRIVATE_USE, _MOST_IDS = 0xF0000, 0xFFFF
@@ -110,6 +112,7 @@ class Mask:
     def __init__(self, *, show_all: bool = False) -> None:
         self.show_all = show_all
         self._names: dict[str, str] = {}
+        self._said: dict[bytes, dict[str, Score] | None] = {}
 
     @cached_property
     def _redactor(self) -> Redactor:
@@ -134,13 +137,34 @@ class Mask:
         for case in cases:
             line = encode_record(case.record)
             data = msgspec.json.decode(line)
-            data["scores"] = {metric: _said_by(score) for metric, score in case.scores.items()}
+            data["scores"] = _all_said(case)
             held.append((case, data))
             n_bytes += len(line)
             if len(held) >= _MASKED_AT_ONCE or n_bytes >= _BYTES_MASKED_AT_ONCE:
                 yield from self._masked(held)
                 held, n_bytes = [], 0
         yield from self._masked(held)
+
+    def scored(self, cases: Iterable[ReportedCase]) -> Iterator[ReportedCase]:
+        """Cases of which the scores alone are shown, masked. Their records, which stay, tell what is personal in them.
+
+        What was said of another case word for word is not masked again: the same report holds it already, as it is.
+        """
+        if self.show_all:
+            yield from cases
+            return
+        waiting = iter(cases)
+        while some := list(islice(waiting, _SCORED_AT_ONCE)):
+            said = [encode_json(_all_said(case)) for case in some]
+            first = {text: case for text, case in zip(said, some, strict=True) if text not in self._said}
+            found = dict.fromkeys(first)
+            for text, masked in zip(first, self.cases(list(first.values())), strict=True):
+                found[text] = None if encode_json(_all_said(masked)) == text else masked.scores
+            for text, case in zip(said, some, strict=True):
+                scores = found[text] if text in found else self._said[text]
+                yield case if scores is None else structs.replace(case, scores=_with_words_of(case.scores, scores))
+            if len(self._said) < _MOST_SAID:
+                self._said |= {text: scores for text, scores in found.items() if len(text) <= _LONGEST_SAID}
 
     def _masked(self, held: list[tuple[ReportedCase, Any]]) -> Iterator[ReportedCase]:
         if not self._redactor.redact_data([data for _, data in held]):
@@ -226,6 +250,23 @@ def _says_only_how_many(decision: Decision) -> bool:
     if names_something or decision.comparison is not None or decision.line:
         return False
     return decision.said == str(decision.counts)
+
+
+def _all_said(case: ReportedCase) -> dict[str, Any]:
+    return {metric: _said_by(score) for metric, score in case.scores.items()}
+
+
+def _with_words_of(scores: dict[str, Score], masked: dict[str, Score]) -> dict[str, Score]:
+    """The scores of a case with the masked words of another one of which the same was said."""
+    return {
+        metric: structs.replace(
+            masked[metric],
+            result=MetricResult(score.result.name, score.value, masked[metric].result.detail),
+            status=score.status,
+            elapsed=score.elapsed,
+        )
+        for metric, score in scores.items()
+    }
 
 
 def _said_by(score: Score) -> dict[str, Any]:
@@ -394,6 +435,10 @@ class ReportedRun:
     def cases(self) -> Iterator[ReportedCase]:
         """Every finished case in dataset order with its tries again, streamed."""
         return self.mask.cases(map(self._labeled, self._cases()))
+
+    def scored_cases(self) -> Iterator[ReportedCase]:
+        """As ``cases``, for whoever shows the scores and nothing of the records, which are not masked."""
+        return self.mask.scored(self._cases())
 
     def _labeled(self, case: ReportedCase) -> ReportedCase:
         labels = self._labels.get(case.place, ())

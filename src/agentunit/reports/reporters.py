@@ -20,7 +20,6 @@ from agentunit.plugins import Plugin, PluginTable, require
 from agentunit.reports.figures import counted
 from agentunit.reports.printable import disarmed
 from agentunit.reports.reported_run import ReportedRun
-from agentunit.traces.native import spoken_os_error
 from agentunit.urls import is_remote, open_output
 
 # A run as a table for people, in CSV: one row a case, repeat and metric.
@@ -50,7 +49,7 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 def score_rows(reported: ReportedRun) -> Iterator[tuple[Any, ...]]:
     """The rows of the table, as the ``COLUMNS`` name them."""
-    for case in reported.cases():
+    for case in reported.scored_cases():
         for metric, score in case.scores.items():
             yield (
                 case.case_id,
@@ -120,6 +119,8 @@ def _sent(url: str) -> Iterator[IO[bytes]]:
         with open_output(url) as stream:
             yield cast(IO[bytes], stream)
     except OSError as error:
+        from agentunit.traces.native import spoken_os_error
+
         raise ReportError(f"cannot write {url}: {spoken_os_error(error)}") from None
 
 

@@ -13,7 +13,6 @@ from agentunit.reports.figures import quantity
 from agentunit.reports.printable import printable_line
 from agentunit.reports.reported_run import ReportedRun
 from agentunit.reports.run_facts import describe_beside, origin_facts
-from agentunit.reports.slice_table import print_slices
 from agentunit.reports.terminal import Column, Terminal, Text, TextTable
 from agentunit.store.runs import RunHeader
 
@@ -44,6 +43,9 @@ def print_stored_run(
     print_verdict_block(decision, reported.findings, console, beside=beside, all_rows=all_rows)
     gated = {verdict.gate.metric for verdict in decision.gates}
     print_run(reported.summary, reported.infos, console, all_rows=all_rows, gated=gated)
+    if reported.slices:
+        from agentunit.reports.slice_table import print_slices
+
     for table in reported.slices:
         print_slices(table, reported.infos, console, all_rows=all_rows)
     print_details(decision, console, all_rows=all_rows)

@@ -175,9 +175,11 @@ def export_run(
                 stream.write(encode_json(case) + b"\n")
                 n_cases += 1
         os.replace(unfinished, target)
-    except BaseException:
+    except BaseException as error:
         if os.path.exists(unfinished):
             os.unlink(unfinished)
+        if isinstance(error, OSError):
+            raise StoreError(f"cannot write {target}: {(error.strerror or str(error)).lower()}") from None
         raise
     return n_cases
 

@@ -335,6 +335,8 @@ def test_what_a_run_could_not_check_is_refused_at_once(tmp_path: Path, assertion
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
+        ("a.json", '[{"input": ' + "[" * 3000 + "]" * 3000 + "}]", r"a\.json: nested too deeply"),
+        ("a.jsonl", '{"input": ' + "[" * 3000 + "]" * 3000 + "}", r"not JSON \(nested too deeply\)"),
         ("a.json", '[{"vars": ' + '{"q": ' * 700 + '"x"' + "}" * 701 + "]", "its values are nested too deeply"),
         ("a.yaml", "- vars: &a\n    q: x\n    self: *a\n", "found unconstructable recursive node"),
         (

@@ -287,6 +287,20 @@ def test_of_many_cases_that_are_alike_some_are_tried_and_all_are_counted(invoke,
     assert "metrics were tried on 32 of 130 cases" in invoke("doctor", "runs.jsonl").stdout
 
 
+def test_the_more_cases_are_alike_the_fewer_are_tried(invoke, monkeypatch):
+    def adds_up(*_):
+        pytest.fail("scores are added up that nobody asks for")
+
+    monkeypatch.setattr("agentunit.addons.review._trace_health._MOST_TRIED", 30)
+    monkeypatch.setattr("agentunit.engine.scoring.aggregate.MetricAggregate.add", adds_up)
+    asked = {"case": {"id": "q", "query": "When?"}, "outcome": {"output": "At nine.", "success": True}}
+    Path("runs.jsonl").write_text((json.dumps(asked) + "\n") * 4_000)
+    found = json.loads(invoke("doctor", "runs.jsonl", "--json").stdout)
+    # All of the first 30, one in ten up to 300, one in a hundred up to 3,000, one in a thousand of the rest.
+    assert (found["n_cases"], found["n_tried"]) == (4_000, 30 + 27 + 27 + 1)
+    assert {row["n_scored"] for row in found["metrics"] if row["metric"] == "task_success"} == {4_000}
+
+
 def test_every_metric_of_our_own_has_places_that_the_doctor_knows():
     from agentunit.addons.review._trace_health import _needs
     from agentunit.metrics.registry import MetricRegistry

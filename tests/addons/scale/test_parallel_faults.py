@@ -312,6 +312,19 @@ def test_a_unit_that_finds_no_room_leaves_nothing_beside_the_job(tmp_path):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     kept = JobFolder(str(tmp_path), Identity({}, {}, {}), resume=False)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(WorkFailed, match=f"cannot write {tmp_path}: no space left on device"):
         kept.write(0, without_room)
     assert [each.name for each in tmp_path.iterdir()] == ["job.json"]
+
+
+def test_of_work_that_was_given_up_only_what_a_later_one_continues_with_is_kept(tmp_path):
+    kept = JobFolder(str(tmp_path / "blocks"), Identity({}, {}, {}), resume=False)
+    kept.write(1, lambda _: iter(()))
+    done = {each.name for each in Path(kept.path).iterdir()}
+    begun = Path(kept.place(2, "lines") + ".machine-7.tmp")
+    begun.write_bytes(b"half a line")
+    assert kept.keep_done()
+    assert {each.name for each in Path(kept.path).iterdir()} == done
+    nothing = JobFolder(str(tmp_path / "others"), Identity({}, {}, {}), resume=False)
+    assert not nothing.keep_done()
+    assert not Path(nothing.path).exists()

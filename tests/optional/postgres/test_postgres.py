@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -118,7 +119,10 @@ suite = Suite([DatasetCase(f"q{n}", "?") for n in range(2000)], agent=answer, me
 """
 
 
-def test_ctrl_c_ends_a_run_whose_server_gives_no_answer(server: Server, address: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("after_s", [0.5, 4.0])
+def test_the_first_ctrl_c_ends_a_run_whose_server_gives_no_answer(
+    server: Server, address: str, tmp_path: Path, after_s: float
+) -> None:
     (tmp_path / "slow_suite.py").write_text(SLOW_SUITE)
     command = [sys.executable, "-m", "agentunit", "run", "slow_suite.py", "--store", address]
     process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -127,17 +131,18 @@ def test_ctrl_c_ends_a_run_whose_server_gives_no_answer(server: Server, address:
         while not any(run.n_done for run in store.runs()) and time.monotonic() < ends_at:
             time.sleep(0.1)
     with server.stalled():
-        time.sleep(1)
-        for _ in range(2):
-            process.send_signal(signal.SIGINT)
-            time.sleep(1)
+        time.sleep(after_s)
+        process.send_signal(signal.SIGINT)
         try:
             output, _ = process.communicate(timeout=15)
         finally:
             process.kill()
     assert process.returncode not in (0, -signal.SIGKILL), output
     assert "Traceback" not in output, output
+    assert "--resume" in output
     assert PASSWORD not in output
+    if after_s > postgres._TOLD_AFTER_S:
+        assert re.search(r"127.0.0.1.* does not answer; trying for another 2\d s \(Ctrl-C ends that\)", output)
 
 
 def test_a_run_is_free_once_the_process_that_recorded_it_was_killed(address: str) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from agentunit.core.case import DatasetCase
+from agentunit.core.codec import why_not_json
 from agentunit.core.results import decode_json
 from agentunit.datasets.readers import load_dataset
 from agentunit.datasets.row_fields import LISTS, MERGED, RECORDED, UNMAPPED, RowFormat, as_text, mapped_fields
@@ -224,7 +225,7 @@ def read_document(file: Path) -> Any:
         check_nodes(text)
         return decode_json(text.removeprefix(b"\xef\xbb\xbf"))
     except (YamlProblem, msgspec.DecodeError, UnicodeError, RecursionError, LimitExceeded) as error:
-        raise DatasetError(f"{file}: {error}") from None
+        raise DatasetError(f"{file}: {why_not_json(error)}") from None
 
 
 def _bounded(rows: Iterable[Any]) -> list[Any]:
@@ -255,7 +256,7 @@ def _line(number: int, line: bytes | str) -> Any:
         check_nodes(line)
         return decode_json(line)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        raise ValueError(f"line {number}: not JSON ({error})") from None
+        raise ValueError(f"line {number}: not JSON ({why_not_json(error)})") from None
 
 
 def _is_promptfoo(content: Any) -> bool:

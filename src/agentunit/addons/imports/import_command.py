@@ -19,6 +19,7 @@ from agentunit.datasets.row_fields import KEPT
 from agentunit.reports.console import plain_table, print_line, print_next
 from agentunit.reports.figures import counted
 from agentunit.reports.printable import printable_line
+from agentunit.reports.reported_run import printing_mask
 from agentunit.reports.terminal import Terminal, Text
 
 _SHOWN = 40
@@ -29,9 +30,9 @@ def import_cases(file: str, out: Path | None) -> None:
     try:
         suite = read_foreign(file)
     except DatasetError as error:
-        raise InputFailure(str(error)) from None
+        raise InputFailure(printing_mask().name(str(error))) from None
     if not suite.cases:
-        why = "; ".join(_counted(name, n) for name, n in suite.unmapped.items())
+        why = "; ".join(_counted(printing_mask().name(name), n) for name, n in suite.unmapped.items())
         raise InputFailure(
             f"{file}: no case could be read, nothing was written{f' (not mapped: {why})' if why else ''}"
         )
@@ -110,11 +111,12 @@ def _print(suite: ForeignSuite, folder: Path) -> None:
     gated = {gate.split()[0] for gate in suite.gates}
     for (source, metric), n in sorted(suite.became.items()):
         table.add_row(source, f"{n:,}", f"{metric}, gated" if metric in gated else f"metric {metric}")
+    named = printing_mask().name
     for source, n in suite.kept.most_common(_SHOWN):
         becomes = "kept with the case as recorded, no agent sees it" if source in suite.recorded else KEPT
-        table.add_row(Text(printable_line(source)), f"{n:,}", becomes)
+        table.add_row(Text(printable_line(named(source))), f"{n:,}", becomes)
     for source, n in suite.unmapped.most_common(_SHOWN):
-        table.add_row(Text(printable_line(source)), f"{n:,}", "NOT MAPPED")
+        table.add_row(Text(printable_line(named(source))), f"{n:,}", "NOT MAPPED")
     for counter in (suite.kept, suite.unmapped):
         if len(counter) > _SHOWN:
             table.add_row(

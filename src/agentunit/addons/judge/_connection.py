@@ -13,6 +13,7 @@ _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _SENSITIVE = re.compile(r"auth|key|token|secret|passw|credential|cookie", re.IGNORECASE)
 # Fields of requests have keys and tokens that are none: prompt_cache_key, eos_token.
+_MOST_LEVELS = 100
 _SECRET_FIELD = re.compile(
     r"(?<!cache[_-])key$|(?:^|access|auth|bearer|session|refresh|id)[_-]?token$|secret|passw|credential|authorization|cookie",
     re.IGNORECASE,
@@ -56,16 +57,19 @@ def check_extra_body(extra: Mapping[str, Any] | None) -> None:
         for field in (name, *inner):
             if field in _OURS:
                 raise ValueError(f"JudgeSettings: extra_body must not hold {field!r}: {_OURS[field]}")
+    hidden_fields(extra)
 
 
-def hidden_fields(value: Any) -> Any:
+def hidden_fields(value: Any, level: int = 0) -> Any:
     """Fields of a request as they may be shown: texts under names of secrets are hidden, at any depth."""
+    if level > _MOST_LEVELS:
+        raise ValueError(f"JudgeSettings: extra_body must have at most {_MOST_LEVELS} levels")
     if isinstance(value, Mapping):
         return {
-            name: "***" if isinstance(each, str) and _SECRET_FIELD.search(str(name)) else hidden_fields(each)
+            name: "***" if isinstance(each, str) and _SECRET_FIELD.search(str(name)) else hidden_fields(each, level + 1)
             for name, each in value.items()
         }
-    return [hidden_fields(each) for each in value] if isinstance(value, (list, tuple)) else value
+    return [hidden_fields(each, level + 1) for each in value] if isinstance(value, (list, tuple)) else value
 
 
 def check_proxy(proxy: Any) -> None:

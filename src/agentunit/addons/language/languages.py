@@ -432,10 +432,10 @@ def _by_function_words(words: list[str]) -> tuple[str, ...]:
     best = max(counts, key=lambda language: (signs[language], counts[language], language))
     if kinds[best] < _FEWEST_KINDS or counts[best] < _LEAST_SHARE_OF_WORDS * len(plain):
         return ()
+    shared = Counter(language for languages in met if best in languages for language in languages)
     candidates = [best]
     for language in _FUNCTION_WORDS:
-        ahead = sum(best in languages and language not in languages for languages in met)
-        behind = sum(language in languages and best not in languages for languages in met)
+        ahead, behind = signs[best] - shared[language], signs[language] - shared[language]
         if language != best and ahead < max(_FEWEST_AHEAD, _TIMES_AHEAD * behind):
             if behind >= _MOST_BEHIND:
                 return ()

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from agentunit.core.case import DatasetCase
-from agentunit.core.codec import decode_record, encode_record
+from agentunit.core.codec import decode_record, encode_record, why_not_json
 from agentunit.core.records import LooseRecord, Outcome, Record
 from agentunit.core.results import Score, encode_json
 from agentunit.metrics.base import describe_error
@@ -154,6 +154,7 @@ def _as_json(record: Any, case_id: str) -> str:
         line = encode_record(Record(record.case, record.trace, record.outcome))
         decode_record(line)
     except Exception as error:  # noqa: BLE001  # a user's own objects may fail in any way when they are looked at
-        unwritable = Outcome(error=f"the record cannot be written as JSON: {describe_error(error)}")
+        why = why_not_json(error) if isinstance(error, RecursionError) else describe_error(error)
+        unwritable = Outcome(error=f"the record cannot be written as JSON: {why}")
         line = encode_record(Record(DatasetCase(case_id), outcome=unwritable))
     return line.decode()

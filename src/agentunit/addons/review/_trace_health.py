@@ -31,9 +31,9 @@ _MOST_KINDS_OF_CASES = 10_000
 _MOST_SCOPES = 1_000
 _ERRORS_KEPT = 20
 _MOST_REASONS, _OTHER_REASONS = 100, "other reasons"
-# Alike are cases of the same origin that lack the same. So many of them, and so many of their events, are all tried;
-# of those that follow one in so many is.
-_ALL_TRIED, _EVENTS_TRIED, _ONE_IN = 20, 10_000, 10
+# Alike are cases of the same origin that lack the same. So many of them are all tried, and so are further ones up to
+# so many and so many of their events; then one in ten, and after so many of these one in a hundred, and so on.
+_ALL_TRIED, _MOST_TRIED, _EVENTS_TRIED, _ONE_IN = 20, 200, 10_000, 10
 _ASKS_JUDGE = "it asks a judge, and nothing is sent anywhere here"
 _NO_MEDIA = "no media: case.metadata names no image, audio or video, no captions and no transcript"
 _EMPTY = "the answer is empty"
@@ -254,7 +254,7 @@ def examine(files: TraceFiles, watch: WatchScores = iter) -> TraceHealth:
     n_tried = 0
     for case in watch(run):
         found.take_untried(passing.waiting)
-        found.take(passing.waiting.popleft(), {name: _why_unscored(each) for name, each in case.scores.items()})
+        found.take(passing.waiting.popleft().alike, {name: _why_unscored(each) for name, each in case.scores.items()})
         n_tried += 1
     found.take_untried(passing.waiting)
     n_cases = found.n_cases
@@ -307,26 +307,28 @@ class _FoundLack:
         self._reasons: dict[str, Counter[str]] = {}
         self._last: dict[_Alike, Mapping[str, str | None]] = {}
 
-    def take(self, waiting: _Waiting, reasons: Mapping[str, str | None]) -> None:
-        """Count a case by why each metric gave no value."""
-        self.n_cases += 1
-        if waiting.alike in self._last or len(self._last) < _MOST_KINDS_OF_CASES:
-            self._last[waiting.alike] = reasons
+    def take(self, alike: _Alike, reasons: Mapping[str, str | None], n_alike: int = 1) -> None:
+        """Count cases that are alike by why each metric gave no value."""
+        self.n_cases += n_alike
+        if alike in self._last or len(self._last) < _MOST_KINDS_OF_CASES:
+            self._last[alike] = reasons
         for metric, reason in reasons.items():
             if reason is not None:
                 counts = self._reasons.setdefault(metric, Counter())
-                counts[reason if reason in counts or len(counts) < _MOST_REASONS else _OTHER_REASONS] += 1
-        origin, lacks = waiting.alike.origin, waiting.alike.lacks
+                counts[reason if reason in counts or len(counts) < _MOST_REASONS else _OTHER_REASONS] += n_alike
+        origin, lacks = alike.origin, alike.lacks
         kind = _KindOfCase(origin, lacks, frozenset(metric for metric, reason in reasons.items() if reason is not None))
         if kind not in self.kinds and len(self.kinds) >= _MOST_KINDS_OF_CASES:
             kind = _KindOfCase(Origin(origin.kind, ()), lacks, kind.unscored)
-        self.kinds[kind] += 1
+        self.kinds[kind] += n_alike
 
     def take_untried(self, waiting: deque[_Waiting]) -> None:
         """Count the cases that come before the next one tried as the last one like them."""
+        untried: Counter[_Alike] = Counter()
         while waiting and not waiting[0].is_tried:
-            case = waiting.popleft()
-            self.take(case, self._last[case.alike])
+            untried[waiting.popleft().alike] += 1
+        for alike, n_alike in untried.items():
+            self.take(alike, self._last[alike], n_alike)
 
     def row(self, metric: str) -> MetricHealth:
         """What was found out about a metric."""
@@ -364,7 +366,12 @@ class _Passing:
             return True
         n_before = self._n_alike[alike]
         self._n_alike[alike] += 1
-        return n_before < _ALL_TRIED or self._n_events[alike] < _EVENTS_TRIED or n_before % _ONE_IN == 0
+        if n_before < _ALL_TRIED or (n_before < _MOST_TRIED and self._n_events[alike] < _EVENTS_TRIED):
+            return True
+        step = _ONE_IN
+        while n_before >= step * _MOST_TRIED:
+            step *= _ONE_IN
+        return n_before % step == 0
 
     def _origin(self) -> Origin:
         """The notes grow as records are made: what was added since the last one belongs to this one."""

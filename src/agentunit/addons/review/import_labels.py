@@ -30,6 +30,7 @@ from agentunit.reports.console import error_line, print_line, print_next
 from agentunit.reports.figures import counted
 from agentunit.reports.printable import printable_line
 from agentunit.reports.raters import describe_labeled
+from agentunit.reports.reported_run import printing_mask
 from agentunit.reports.terminal import Terminal
 from agentunit.store.labels import StoredLabel, subject_of
 from agentunit.store.run_store import RunStore
@@ -61,14 +62,15 @@ def import_labels(
         try:
             labels = read_label_file(file, label_column, annotation=name or metric)
         except LabelsError as error:
-            raise InputFailure(str(error)) from None
+            raise InputFailure(printing_mask().name(str(error))) from None
         found, left_out = _joined(store, run.header.id, labels, labeled_info(run, metric), rater, label_means)
         n_new = store.add_labels(found)
         run = run_from_store(store, run.header.id)
         backends = Counter(row.backend for row in run.metrics[metric] if row.value is not None)
-    click.echo(f"{counted(n_new, 'label')} of {metric} by {_raters(found)}")
+    named = printing_mask().name
+    click.echo(f"{counted(n_new, 'label')} of {metric} by {named(_raters(found))}")
     for reason, n in left_out.items():
-        click.echo(f"{n:,} left out: {printable_line(reason)}")
+        click.echo(f"{n:,} left out: {printable_line(named(reason))}")
     for fault in labels.errors[:_SHOWN]:
         print_line(f"  {error_line(fault)}", console)
     for backend, _ in backends.most_common():

@@ -4,7 +4,7 @@ Needs the extra ``postgres``. What was acknowledged is committed there, so neith
 loses it. A run that is being recorded is held by an advisory lock of a session, which ends with its process. That needs
 connections that are sessions: a pooler must pool sessions, not transactions.
 
-A server that gives no answer is not waited for longer than some time, and Ctrl-C ends the wait. A connection that was
+A server that gives no answer is waited for only so long: that is said, and Ctrl-C ends the wait. A connection that was
 dropped between two transactions is made again; within one, what was written is not known, and that is an error.
 """
 
@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import re
 import selectors
+import signal
+import sys
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -19,11 +21,12 @@ from functools import cache
 from hashlib import sha256
 from importlib import import_module
 from itertools import count
-from math import inf
+from math import inf, isinf
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from agentunit.core.sqlite import UnknownSchema
+from agentunit.engine.recording.end_signals import END_SIGNALS, heard_by
 from agentunit.installation import install_command
 from agentunit.store import schema
 from agentunit.store.database import Reader, Row
@@ -44,6 +47,7 @@ _GOODBYE_S = 2.0
 _RECONNECT_FOR_S = 30.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.25, 4.0
 _LOOK_EVERY_S = 0.1
+_TOLD_AFTER_S = 2.0
 _MOST_IDLE = 2
 _ROWS_FETCHED = 100
 
@@ -62,15 +66,41 @@ _Result = TypeVar("_Result")
 
 
 class _Patience:
-    """How long the connections of a database wait for an answer."""
+    """How long the connections of a database wait for an answer. Who waits for longer than a moment is told."""
 
-    def __init__(self) -> None:
+    def __init__(self, address: str) -> None:
+        self.address = address
         self.seconds = _ANSWER_TIMEOUT_S
         self.is_interrupted = False
 
     def interrupt(self) -> None:
         """Ctrl-C was pressed while one of them waited."""
         self.seconds, self.is_interrupted = _GOODBYE_S, True
+
+    def tell(self, more_s: float) -> None:
+        """Say that there is no answer, and how long there will be further tries."""
+        with suppress(OSError, ValueError):
+            print(
+                f"{self.address} does not answer; trying for another {more_s:.0f} s (Ctrl-C ends that)",
+                file=sys.stderr,
+                flush=True,
+            )
+
+    @contextmanager
+    def hearing_ctrl_c(self, *, ends_at_once: bool = False) -> Iterator[None]:
+        """Within it, the first Ctrl-C counts, which a run takes for a wish to end between two cases."""
+        asked_before = {number: signal.getsignal(number) for number in END_SIGNALS}
+
+        def ask(number: int, frame: Any) -> None:
+            self.interrupt()
+            before = asked_before[number]
+            if callable(before):
+                before(number, frame)
+            if ends_at_once:
+                raise KeyboardInterrupt
+
+        with heard_by(ask, [number for number, before in asked_before.items() if callable(before)]):
+            yield
 
 
 @cache
@@ -94,7 +124,7 @@ class PostgresDatabase:
         self._idle: list[psycopg.Connection[Row]] = []
         self._holders: dict[str, psycopg.Connection[Row]] = {}
         self._in_transaction = self._is_lost = False
-        self._patience = _Patience()
+        self._patience = _Patience(self.address)
         self._connection = self._connect()
         try:
             with self._failing("used as a store"):
@@ -240,7 +270,8 @@ class PostgresDatabase:
                 is_over = self._is_lost and self._patience.is_interrupted
                 if self._in_transaction or is_over or not self._connection.closed:
                     raise
-            self._reconnect()
+            with self._patience.hearing_ctrl_c(ends_at_once=True):
+                self._reconnect()
             return work(self._connection)
 
     def _reconnect(self) -> None:
@@ -251,6 +282,7 @@ class PostgresDatabase:
         # One that was waited for in vain is not waited for again.
         is_waited_for = not (self._is_lost or self._patience.is_interrupted)
         ends_at, pause_s = time.monotonic() + (_RECONNECT_FOR_S if is_waited_for else 0.0), _FIRST_PAUSE_S
+        is_told = not is_waited_for
         while True:
             try:
                 self._connection = self._connect()
@@ -267,6 +299,9 @@ class PostgresDatabase:
                 if time.monotonic() + pause_s > ends_at:
                     self._is_lost = True
                     raise
+            if not is_told:
+                self._patience.tell(ends_at - time.monotonic())
+                is_told = True
             time.sleep(pause_s)
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
@@ -359,11 +394,11 @@ def _connection_class() -> Any:
     class Connection(psycopg.Connection):  # type: ignore[misc, name-defined]
         """A connection whose waits have an end: after some time, or with Ctrl-C. It is closed then."""
 
-        patience = _Patience()
+        patience = _Patience("PostgreSQL")
 
         def wait(self, generator: Generator[int, int, Any], *_: Any, **__: Any) -> Any:
             try:
-                return _waited(generator, self.pgconn.socket, self.patience.seconds)
+                return _waited(generator, self.pgconn.socket, self.patience)
             except TimeoutError as error:
                 self.pgconn.finish()
                 raise psycopg.OperationalError(str(error)) from None
@@ -376,21 +411,33 @@ def _connection_class() -> Any:
     return Connection
 
 
-def _waited(generator: Generator[int, int, Any], socket: int, patience_s: float) -> Any:
+def _waited(generator: Generator[int, int, Any], socket: int, patience: _Patience) -> Any:
     """What comes of an exchange with the server, whose generator yields and takes what its socket is ready for."""
-    ends_at = time.monotonic() + patience_s
-    try:
-        wanted = next(generator)
-        while True:
-            with selectors.DefaultSelector() as selector:
-                selector.register(socket, wanted)
-                ready = selector.select(min(_LOOK_EVERY_S, max(0.0, ends_at - time.monotonic())))
-            if ready:
-                wanted = generator.send(ready[0][1])
-            elif time.monotonic() >= ends_at:
-                raise TimeoutError(f"the server has given no answer for {patience_s:g} s")
-    except StopIteration as done:
-        return done.value
+    began_at, was_interrupted, is_told = time.monotonic(), patience.is_interrupted, isinf(patience.seconds)
+    with ExitStack() as hearing:
+        is_heard = False
+        try:
+            wanted = next(generator)
+            while True:
+                left_s = began_at + patience.seconds - time.monotonic()
+                with selectors.DefaultSelector() as selector:
+                    selector.register(socket, wanted)
+                    ready = selector.select(min(_LOOK_EVERY_S, max(0.0, left_s)))
+                if ready:
+                    wanted = generator.send(ready[0][1])
+                    continue
+                if left_s <= 0:
+                    if patience.is_interrupted and not was_interrupted:
+                        raise KeyboardInterrupt
+                    raise TimeoutError(f"the server has given no answer for {patience.seconds:g} s")
+                if not is_heard:
+                    hearing.enter_context(patience.hearing_ctrl_c())
+                    is_heard = True
+                if not is_told and time.monotonic() - began_at >= _TOLD_AFTER_S:
+                    patience.tell(left_s)
+                    is_told = True
+        except StopIteration as done:
+            return done.value
 
 
 def _values(values: Sequence[Any]) -> list[Any]:

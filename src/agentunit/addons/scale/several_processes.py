@@ -11,7 +11,7 @@ from typing import IO, Any
 
 import click
 
-from agentunit.addons.scale.parallel.folder import JobFolder, JobFolderError, identity_of
+from agentunit.addons.scale.parallel.folder import NO_ROOM, JobFolder, JobFolderError, identity_of
 from agentunit.addons.scale.parallel.parallel_scoring import ParallelScoring
 from agentunit.addons.scale.parallel.units import BLOCK_BYTES
 from agentunit.addons.scale.parallel.work import ScoringJob
@@ -100,7 +100,14 @@ class SeveralProcesses:
             try:
                 summary = totals.work(progress.ticker())
             except (WorkFailed, RemoteError) as error:
+                self._keep_only_what_continues(sink)
                 raise InputFailure(f"{error}{self.kept()}") from None
+            except OSError as error:
+                if error.errno not in NO_ROOM:
+                    raise
+                self._keep_only_what_continues(sink)
+                why = (error.strerror or str(error)).lower()
+                raise InputFailure(f"cannot write {error.filename or self._out}: {why}{self.kept()}") from None
             except RecordError:
                 # It would stop at the same place again.
                 self._can_resume = False
@@ -113,13 +120,18 @@ class SeveralProcesses:
             self._folder.remove()
             return summary
 
+    def _keep_only_what_continues(self, sink: ScoreSink | None) -> None:
+        """Remove what was begun where blocks that are done hold all of it, and blocks that nothing can come of."""
+        if self._can_resume:
+            self._can_resume = self._folder.keep_done()
+            if sink is not None:
+                sink.remove_unfinished()
+
     def kept(self) -> str:
         """What is left of a run that was stopped."""
-        return (
-            "; the same command with --resume continues"
-            if self._can_resume
-            else kept_part(self._out, self.totals.n_cases)
-        )
+        if self._can_resume:
+            return "; the same command with --resume continues"
+        return kept_part(self._out, self.totals.n_cases) if self.totals.n_cases else ""
 
 
 # The folder of a job by URL, for machines that share no file system.

@@ -103,7 +103,7 @@ def write_parquet(reported: ReportedRun, path: str | os.PathLike[str]) -> int:
     except TableUnavailable as error:
         raise ReportError(str(error)) from None
     with whole_file(path) as stream, ScoreTableWriter(stream, run.header) as writer:
-        for case in reported.cases():
+        for case in reported.scored_cases():
             place = (run.header.id, case.position, case.repeat, case.case_id)
             rows = record_rows(
                 *place, case.scores, writer.infos, failed=case.agent_failed, elapsed_s=case.agent_elapsed_s

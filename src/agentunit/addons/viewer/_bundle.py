@@ -34,6 +34,7 @@ from agentunit.addons.viewer._shown_case import ShownCase
 from agentunit.addons.viewer._transcript import FIRST_EVENTS, MOST_EVENTS, Transcript
 from agentunit.addons.viewer._trends import runs_of_lines, trend_of
 from agentunit.addons.viewer._verdicts import LETTERS
+from agentunit.cli.outputs import cannot_write
 from agentunit.core.codec import encode_record
 from agentunit.core.results import encode_json
 from agentunit.engine.deciding.cut_offs import own_threshold
@@ -392,8 +393,12 @@ class Folder:
     def add(self, path: str, content: bytes) -> None:
         """Write one file."""
         target = self._unfinished / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(content)
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content)
+        except OSError as error:
+            # What failed says of itself neither the folder that the user named nor, on a full disk, any file.
+            raise cannot_write(str(self._folder / path), error) from None
         self._n_files += 1
         self._n_bytes += len(content)
 

@@ -17,7 +17,6 @@ from agentunit.core.case import DatasetCase
 from agentunit.core.said import Said
 from agentunit.engine.deciding.checks import ANSWERED, CaseTries, rules_of, tries_by_case
 from agentunit.engine.deciding.gate_expressions import Gate
-from agentunit.engine.recording.suite import SuiteError
 from agentunit.engine.scoring.scored_run import ScoredRun
 from agentunit.store.runs import KNOWN_FAILURES
 
@@ -45,6 +44,8 @@ def marks_of(cases: Iterable[DatasetCase]) -> dict[str, dict[str, str]]:
         reason, until = (mark.get("reason"), mark.get("until")) if isinstance(mark, Mapping) else (None, None)
         day = _as_date(until)
         if not isinstance(reason, str) or not reason.strip() or day is None:
+            from agentunit.engine.recording.suite import SuiteError
+
             raise SuiteError(
                 f"case {case.id!r}: {FIELD} must have a reason and a date, such as "
                 f"{{reason: waits for the new index, until: 2027-01-31}}; received {mark!r:.120}"

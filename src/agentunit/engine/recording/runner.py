@@ -26,7 +26,7 @@ from agentunit.adapters.bound_function import SET_PREFIX
 from agentunit.adapters.threads_and_processes import outside_loops
 from agentunit.backends.services import configure_judge, judge_described
 from agentunit.core.case import DatasetCase
-from agentunit.core.codec import RecordError, decode_record, encode_record
+from agentunit.core.codec import RecordError, decode_record, encode_record, why_not_json
 from agentunit.core.conversation import SIMULATED_USER, ConversationError, user_failure, user_kind
 from agentunit.core.records import Outcome, Record
 from agentunit.core.score_block import Place
@@ -707,7 +707,7 @@ def _written(case: DatasetCase, result: AgentResult) -> tuple[Record, bytes, str
         if not result.read_back:
             decode_record(line)
     except (RecordError, TypeError, ValueError, RecursionError) as error:
-        message = f"what the agent returned or traced cannot be written as JSON: {error}"
+        message = f"what the agent returned or traced cannot be written as JSON: {why_not_json(error)}"
         failed = Outcome(success=False, error=message, elapsed_s=result.elapsed_s)
         record = Record(case, TraceLog(metadata={"failure": "wrong_type"}), failed)
         return record, encode_record(record), "wrong_type"

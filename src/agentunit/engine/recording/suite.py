@@ -247,7 +247,10 @@ def _judge_section(received: Any) -> dict[str, Any]:
 
 def _refuse_secrets(judge: Mapping[str, Any]) -> None:
     """Refuse a key in the address of a judge, or in the fields of its requests."""
-    shown = part("open_secret")(judge) if judge else None
+    try:
+        shown = part("open_secret")(judge) if judge else None
+    except ValueError as error:
+        raise SuiteError(f"Suite: {error}") from None
     if shown == "url":
         raise SuiteError(
             "Suite: a key must not be in a suite, nor in its judge's url; name its environment variable as "

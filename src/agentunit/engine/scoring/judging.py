@@ -13,7 +13,6 @@ from typing import Any
 
 from msgspec import structs
 
-from agentunit.backends.quality import load_backend
 from agentunit.core.judged import Judged
 from agentunit.core.results import JudgeSpend, JudgeStanding, PanelSummary
 from agentunit.core.score_block import ScoreBlock, ScoreRow, numbered
@@ -163,6 +162,8 @@ def _begin() -> None:
 def _clients() -> list[Any]:
     """The clients of all judges, which RAGAS uses too; none when they cannot be had: that is told when one is asked."""
     try:
+        from agentunit.backends.quality import load_backend
+
         backend = load_backend("judge")
         return list(getattr(backend, "clients", None) or [backend.client])  # type: ignore[union-attr]
     except (AttributeError, KeyError, RuntimeError, ValueError):

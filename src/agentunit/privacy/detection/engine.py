@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from agentunit.privacy.findings import CATALOG_CONFIDENCE, Finding
@@ -83,20 +84,26 @@ class Table:
     """Recognizers that are looked for together, in one pass; of two that match at one place the first is asked."""
 
     def __init__(self, recognizers: Sequence[Recognizer]) -> None:
+        self.union = "|".join(f"(?:{each.pattern})" for each in recognizers).encode("latin-1")
+        self._recognizers = recognizers
+        self._longest_bytes = max(each.longest_bytes for each in recognizers)
+        self._only = recognizers[0] if len(recognizers) == 1 and "?P<value>" not in recognizers[0].pattern else None
+
+    # Compiling takes far longer than a short text does, and most texts hold nothing that a table finds.
+    @cached_property
+    def _union(self) -> Any:
         import re2
 
-        self.union = "|".join(f"(?:{each.pattern})" for each in recognizers).encode("latin-1")
-        self._union: Any = re2.compile(self.union, _options())
+        return re2.compile(self.union, _options())
+
+    @cached_property
+    def _which(self) -> re.Pattern[bytes]:
+        """What tells which row has matched, with each row and its value as groups."""
         numbered = (
-            f"(?P<row{n}>{each.pattern.replace('?P<value>', f'?P<value{n}>')})" for n, each in enumerate(recognizers)
+            f"(?P<row{n}>{each.pattern.replace('?P<value>', f'?P<value{n}>')})"
+            for n, each in enumerate(self._recognizers)
         )
-        self._which = re.compile("|".join(numbered).encode("latin-1"))
-        self._rows = {
-            f"row{n}": (each, f"value{n}" if f"value{n}" in self._which.groupindex else f"row{n}")
-            for n, each in enumerate(recognizers)
-        }
-        self._longest_bytes = max(each.longest_bytes for each in recognizers)
-        self._only = recognizers[0] if len(recognizers) == 1 and "value0" not in self._which.groupindex else None
+        return re.compile("|".join(numbered).encode("latin-1"))
 
     def find(self, buffer: bytes) -> Iterator[tuple[Recognizer, Accepted]]:
         """Everything in the buffer that passes its check, as spans of bytes."""
@@ -123,8 +130,9 @@ class Table:
         found = self._which.fullmatch(buffer, start, end)
         if found is None or found.lastgroup is None:
             raise AssertionError(f"RE2 and re read a pattern differently at {buffer[start:end]!r}")
-        recognizer, group = self._rows[found.lastgroup]
-        start, end = found.span(group)
+        row = found.lastgroup.removeprefix("row")
+        recognizer = self._recognizers[int(row)]
+        start, end = found.span(f"value{row}" if f"value{row}" in self._which.groupindex else f"row{row}")
         return recognizer, Candidate(buffer, start, end, recognizer.confidence)
 
 

@@ -31,6 +31,7 @@ _LIGHT = frozenset((
     "to", "us", "was", "we", "will", "with", "would", "you", "your",
 ))  # fmt: skip
 _LONGEST_MARK = 40
+_LETTER = re.compile(r"\w")
 _FILE = re.compile(r"\.\w{2,5}$")
 _EXPECTATIONS = ("contains", "regex", "json_schema", "assertions", "expected_state", "expected_tool_calls", "rubric")
 
@@ -47,8 +48,13 @@ def repeated(material: Material) -> Iterator[Hit]:
 
 def nearly_repeated(material: Material) -> Iterator[Hit]:
     """Cases that ask nearly what another one asks, with the same numbers, and expect the same."""
-    firsts = [group[0] for group in _same_questions(material.cases, alone=True, as_written=False)]
-    for one, other, alike in _near_pairs(firsts):
+    # Templates filled with other numbers, or asked about something else, are other questions: the rest is compared.
+    same_matter: dict[Any, list[DatasetCase]] = defaultdict(list)
+    for group in _same_questions(material.cases, alone=True, as_written=False):
+        same_matter[tuple(sorted(numbers(_question(group[0])))), _surroundings(group[0])].append(group[0])
+    pairs = [pair for cases in same_matter.values() if len(cases) > 1 for pair in _near_pairs(cases)]
+    place_of = {case.id: place for place, case in enumerate(material.cases)} if pairs else {}
+    for one, other, alike in sorted(pairs, key=lambda pair: place_of[pair[1].id]):
         if _expectation(one) == _expectation(other):
             yield Hit(other.id, f"{shown_share(alike)} of its wording is that of {one.id}: {shown(_question(other))}")
 
@@ -75,7 +81,7 @@ def _same_questions(
     groups: dict[Any, list[DatasetCase]] = defaultdict(list)
     for case in cases:
         question = _question(case)
-        if plain(question):
+        if _LETTER.search(question) or plain(question):
             # Casing and signs can be what a question is about: other answers to it are no contradiction then.
             asked = " ".join(question.split()) if as_written else unpunctuated(question)
             groups[asked, _surroundings(case)].append(case)
@@ -100,19 +106,16 @@ def _near_pairs(cases: Sequence[DatasetCase]) -> Iterator[tuple[DatasetCase, Dat
         rarest = sorted(own, key=lambda each: (counts[each], each))[: len(own) - int(_ALIKE * len(own)) + 1]
         candidates = {earlier for each in rarest for earlier in by_shingle[each]}
         best = max(((_jaccard(shingles[each], own), -each) for each in candidates), default=(0.0, 0))
-        if best[0] >= _ALIKE and _is_same_matter(cases[-best[1]], cases[index]):
+        if best[0] >= _ALIKE and _differ_in_wording(cases[-best[1]], cases[index]):
             yield cases[-best[1]], cases[index], _jaccard(_full(cases[-best[1]]), _full(cases[index]))
         for each in rarest:
             if len(by_shingle[each]) < _MOST_SHARING:
                 by_shingle[each].append(index)
 
 
-def _is_same_matter(one: DatasetCase, other: DatasetCase) -> bool:
-    """Whether two like questions differ in wording only: templates filled with other numbers or names do not."""
-    first, second = _question(one), _question(other)
-    if Counter(numbers(first)) != Counter(numbers(second)) or _surroundings(one) != _surroundings(other):
-        return False
-    one_words, other_words = Counter(words(first)), Counter(words(second))
+def _differ_in_wording(one: DatasetCase, other: DatasetCase) -> bool:
+    """Whether two like questions differ in wording only: templates filled with other names do not."""
+    one_words, other_words = Counter(words(_question(one))), Counter(words(_question(other)))
     differing = (one_words - other_words) | (other_words - one_words)
     return differing.keys() <= _LIGHT and _jaccard(_full(one), _full(other)) >= _ALIKE
 

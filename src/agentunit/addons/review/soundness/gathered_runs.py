@@ -10,7 +10,7 @@ from agentunit.addons.review.soundness.material import RunOutcomes, Try, metadat
 from agentunit.core.case import DatasetCase
 from agentunit.core.records import Record, outcome_text
 from agentunit.core.results import InputError
-from agentunit.engine.scoring.records import score
+from agentunit.engine.scoring.records import Run
 from agentunit.engine.scoring.scored_run import ScoredRun
 from agentunit.metrics.registry import resolve_metrics
 from agentunit.store.runs import is_again
@@ -70,7 +70,7 @@ class Gathered:
                 else:
                     self.unread.setdefault(name, []).append(record)
 
-        for scored in score(passing(), resolve_metrics(list(_TRIED_ON_RECORDS))):
+        for scored in Run(passing(), resolve_metrics(list(_TRIED_ON_RECORDS)), aggregated=False):
             for metric in _TRIED_ON_RECORDS:
                 values[metric].append(scored.scores[metric].value)
         if not kept:

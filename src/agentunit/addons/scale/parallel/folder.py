@@ -26,6 +26,7 @@ from agentunit.addons.scale.parallel.work import Lines, ScoringJob, UnitEnd
 from agentunit.backends.media_sources import configured_media_root
 from agentunit.core.results import decode_json, encode_json
 from agentunit.core.score_block import Block
+from agentunit.engine.scoring.records import WorkFailed
 from agentunit.metrics.base import describe
 from agentunit.metrics.functions import FunctionMetric
 from agentunit.metrics.registry import parameters
@@ -107,6 +108,8 @@ def _digest_of_code(metric: Any) -> str | None:
 
 
 _IDENTITY = "job.json"
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""How the system says that a disk is full, or a file as large as it may be."""
 _LENGTH_BYTES = 8
 _block_decoder = msgspec.msgpack.Decoder(Block | UnitEnd)
 _encoder = msgspec.msgpack.Encoder()
@@ -233,8 +236,9 @@ class JobFolder:
         try:
             yield
         except OSError as error:
-            if error.errno in (errno.ENOSPC, errno.EDQUOT) and error.filename is None:
-                error.filename = str(self.path)
+            if error.errno in NO_ROOM:
+                why = (error.strerror or str(error)).lower()
+                raise WorkFailed(f"cannot write {error.filename or self.path}: {why}") from None
             raise
 
     def blocks(self, number: int) -> Iterator[Block | UnitEnd]:
@@ -263,6 +267,15 @@ class JobFolder:
             return self._read(self._name(number, kind))
         except FileNotFoundError:
             return BytesIO()
+
+    def keep_done(self) -> bool:
+        """Remove what was only begun, after the work was given up; whether something is left to continue with."""
+        names = self._names()
+        if not any(name.endswith(".columns") for name in names):
+            self.remove()
+            return False
+        self._delete([name for name in names if name.endswith(".tmp") and _is_ours(name)])
+        return True
 
     def clear(self) -> None:
         """Remove what jobs wrote, and nothing else."""
