@@ -67,6 +67,19 @@ def test_looking_at_such_a_run_imports_nothing(forged: str, arguments: list[str]
     assert not Path("imported").exists()
 
 
+@pytest.mark.parametrize(("gates", "is_offered"), [(["harmful:harm >= 0.1"], False), (["contains >= 0.1"], True)])
+def test_no_command_is_offered_that_would_be_refused(forged: str, gates: list[str], is_offered: bool) -> None:
+    first, *cases = Path("forged.json").read_text().splitlines()
+    header = json.loads(first)
+    header["header"].update(status="stopped", finished_at=None)
+    header["header"]["settings"].update(gates=gates, suite="suite.py")
+    Path("stopped.json").write_text("\n".join([json.dumps(header), *cases]) + "\n")
+    assert CliRunner().invoke(cli, ["import", "stopped.json", "--as", "stopped"]).exit_code == 0
+    for arguments in (["show", "stopped"], ["runs"], ["export", "stopped", "--to", "-", "--format", "markdown"]):
+        told = CliRunner().invoke(cli, arguments)
+        assert ("--resume stopped" in told.output) == is_offered, told.output
+
+
 def test_a_record_of_an_exported_run_that_cannot_be_read_is_named(forged: str) -> None:
     written = Path("run.json").read_text()
     Path("bad.json").write_text(written.replace('"record":{"v":1', '"record":{"v":"x"'))

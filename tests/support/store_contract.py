@@ -664,19 +664,34 @@ def test_what_is_followed_is_kept_whole_or_not_at_all(store: RunStore) -> None:
     assert followed.seen([5]) == set()
 
 
+def test_processes_that_share_a_run_share_what_its_judge_may_cost(store: RunStore) -> None:
+    run = new_run(store)
+    one, other = spend_ledger(store, run, "0"), spend_ledger(store, run, "0")
+    assert one.set_aside("a", 1.0, 2.0)
+    assert other.set_aside("b", 1.0, 2.0)
+    assert (one.set_aside("c", 1.0, 2.0), other.set_aside("c", 1.0, 2.0)) == (False, False)
+    one.settle("a", 0.5)
+    assert not other.set_aside("c", 1.0, 2.0)
+    other.settle("b", 0.5)
+    assert one.set_aside("c", 1.0, 2.0)
+    assert one.total_usd == 2.0
+    one.close()
+    other.close()
+
+
 def test_what_a_judge_may_have_cost_a_run_outlives_a_killed_process(store: RunStore) -> None:
     run, other = new_run(store), new_run(store)
     ledger = spend_ledger(store, run, "0")
     for call in ("a", "b", "c"):
-        ledger.set_aside(call, 1.0)
+        assert ledger.set_aside(call, 1.0, 3.0)
     ledger.settle("a", 0.25)
     ledger.settle("b", 0.0)
     ledger.close()
     # The process was killed while "c" was under way: it may have been billed.
     again = spend_ledger(store, run, "0")
     assert again.total_usd == 1.25
-    assert (again.with_call("c", 1.0), again.with_call("d", 1.0)) == (1.25, 2.25)
-    again.set_aside("c", 1.0)
+    assert not again.set_aside("d", 1.0, 2.0)
+    assert again.set_aside("c", 1.0, 1.25)
     again.settle("c", 0.5)
     assert again.total_usd == 0.75
     again.close()

@@ -526,7 +526,9 @@ def how_to_resume(header: RunHeader, store_path: str = DEFAULT_PATH) -> str | No
     if header.status not in ("interrupted", "stopped") or not isinstance(suite_path, str):
         return None
     if header.is_foreign:
-        # A path that came with a file is not offered to be run.
+        # A path that came with a file is not offered to be run, and a run whose gates name modules would be refused.
+        if any(":" in str(gate) for gate in header.settings.get("gates") or ()):
+            return None
         return printable_line(resume_command(header.id, "SUITE", store_path))
     below = os.path.join(os.getcwd(), "")
     return printable_line(resume_command(header.id, suite_path.removeprefix(below), store_path))

@@ -258,11 +258,8 @@ class Ledger(Protocol):
 
     total_usd: float
 
-    def with_call(self, call: str, usd: float) -> float:
-        """What the run would have cost with a call of this price; one that was set aside before counts once."""
-
-    def set_aside(self, call: str, usd: float) -> None:
-        """Note the most that a call can cost, before it is made."""
+    def set_aside(self, call: str, usd: float, cap_usd: float) -> bool:
+        """Note the most that a call can cost, before it is made; False where the run could then pass a cap."""
 
     def settle(self, call: str, usd: float) -> None:
         """Note what a call has cost in the end."""
@@ -298,22 +295,20 @@ class SpendCap:
         """Set an attempt's most aside; False when it does not fit. Waits while calls under way may leave room."""
         if self.cap_usd is None:
             return True
-        while self._with_call(most_usd, call) > self.cap_usd:
+        while not self._takes(most_usd, call, self.cap_usd):
             if self._n_aside == 0:
                 return False
             changed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.append(changed)
             await changed
-        if self.ledger is not None:
-            self.ledger.set_aside(call, most_usd)
         self._aside_usd += most_usd
         self._n_aside += 1
         return True
 
-    def _with_call(self, most_usd: float, call: str) -> float:
+    def _takes(self, most_usd: float, call: str, cap_usd: float) -> bool:
         if self.ledger is not None:
-            return self.ledger.with_call(call, most_usd)
-        return self.spent_usd + self._aside_usd + most_usd
+            return self.ledger.set_aside(call, most_usd, cap_usd)
+        return self.spent_usd + self._aside_usd + most_usd <= cap_usd
 
     def settle(self, most_usd: float, cost_usd: float, call: str | None = None) -> None:
         """An attempt is over, and cost this. In the ledger one without a ``call`` stays at its most."""

@@ -23,35 +23,48 @@ _ADD = (
 class SpendLedger:
     """The spending of one judge on one run, with a connection of its own: it belongs to the thread that makes it.
 
-    What a killed process has set aside stays so, for it may have been billed.
+    What a killed process has set aside stays so, for it may have been billed. Of several processes that share a run
+    each sees what the others have noted: it is read and added to in one step.
     """
 
     def __init__(self, database: Database, run_id: str, judge: str) -> None:
         self._database, self._run_id, self._judge = database, run_id, judge
         if not database.has_table(_TABLE):
             database.execute(_CREATE)
-        rows = database.execute(f"SELECT call, usd FROM {_TABLE} WHERE run_id = ? AND judge = ?", (run_id, judge))
-        self._usd: dict[str, float] = dict(rows)
-        self.total_usd = sum(self._usd.values())
+        self.total_usd = sum(self._noted().values())
 
-    def with_call(self, call: str, usd: float) -> float:
-        """What the run would have cost with a call of this price; one that was set aside before counts once."""
-        return self.total_usd + usd - self._usd.get(call, 0.0)
+    def set_aside(self, call: str, usd: float, cap_usd: float) -> bool:
+        """Note the most that a call can cost, before it is made; False where the run could then cost more than a cap.
 
-    def set_aside(self, call: str, usd: float) -> None:
-        """Note the most that a call can cost, before it is made."""
-        self._database.change(f"{_ADD} SET usd = excluded.usd", (self._run_id, self._judge, call, usd))
-        self.total_usd = self.with_call(call, usd)
-        self._usd[call] = usd
+        A call that was set aside before counts once.
+        """
+        with self._database.transaction():
+            self._add_to_settled(0.0)
+            noted = self._noted()
+            fits = sum(noted.values()) - noted.get(call, 0.0) + usd <= cap_usd
+            if fits:
+                noted[call] = usd
+                self._database.change(f"{_ADD} SET usd = excluded.usd", (self._run_id, self._judge, call, usd))
+        self.total_usd = sum(noted.values())
+        return fits
 
     def settle(self, call: str, usd: float) -> None:
         """Note what a call has cost in the end."""
-        key = (self._run_id, self._judge)
         with self._database.transaction():
-            self._database.change(f"DELETE FROM {_TABLE} WHERE run_id = ? AND judge = ? AND call = ?", (*key, call))
-            self._database.change(f"{_ADD} SET usd = {_TABLE}.usd + excluded.usd", (*key, _SETTLED, usd))
-        self.total_usd = self.with_call(call, usd)
-        self._usd.pop(call, None)
+            self._add_to_settled(usd)
+            key = (self._run_id, self._judge, call)
+            self._database.change(f"DELETE FROM {_TABLE} WHERE run_id = ? AND judge = ? AND call = ?", key)
+            noted = self._noted()
+        self.total_usd = sum(noted.values())
+
+    def _add_to_settled(self, usd: float) -> None:
+        # First in each transaction, if only with nothing: others wait here until it ends.
+        key = (self._run_id, self._judge, _SETTLED)
+        self._database.change(f"{_ADD} SET usd = {_TABLE}.usd + excluded.usd", (*key, usd))
+
+    def _noted(self) -> dict[str, float]:
+        key = (self._run_id, self._judge)
+        return dict(self._database.execute(f"SELECT call, usd FROM {_TABLE} WHERE run_id = ? AND judge = ?", key))
 
     def close(self) -> None:
         """Let go of the file or the connection."""
