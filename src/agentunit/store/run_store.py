@@ -13,6 +13,7 @@ import msgspec
 from msgspec import structs
 
 from agentunit.core.results import encode_json, without_lone_surrogates
+from agentunit.core.score_block import BlockBuilder, ScoreBlock
 from agentunit.store._masking import Masking
 from agentunit.store._record_table import RecordTable
 from agentunit.store._score_table import ScoreTable
@@ -192,6 +193,26 @@ class RunStore(RecordTable):
     def add_lines(self, rows: Sequence[WrittenRecord]) -> None:
         """Keep finished cases that are written already, masked where the store keeps masked text only."""
         super().add_lines(self.masking.masked(rows))
+
+    # Scores
+
+    def add_blocks(self, run_id: str, blocks: Sequence[ScoreBlock]) -> None:
+        """Keep scores of any number of cases at once, with their details, all of them or none.
+
+        Details and sentences quote what was scored, so a masked store masks them.
+        """
+        if self.masking.is_on:
+            blocks = [self._masked_block(block) for block in blocks]
+        super().add_blocks(run_id, blocks)
+
+    def _masked_block(self, block: ScoreBlock) -> ScoreBlock:
+        scores = [block.score(number) for number in range(len(block))]
+        masked = self.masking.masked_data([[score.result.detail, score.why] for score in scores])
+        made = BlockBuilder(block.metric, block.amount_key, keeps_details=True)
+        for (position, repeat), score, (detail, why) in zip(block.places(), scores, masked, strict=True):
+            score.result.detail, score.why = detail, why
+            made.add_at(position, repeat, score)
+        return made.block()
 
     # Decisions
 

@@ -79,7 +79,7 @@ class Collector:
         place = self.n_records
         self._case_ids.append(own_id)
         for builder, score in zip(self._builders, case.scores.values(), strict=True):
-            builder.add(place, 0, score)
+            builder.add(score)
         if self._slices is not None:
             self._slices.add(metadata)
         if self._lines is not None:
@@ -109,7 +109,7 @@ class Collector:
 
 
 # A unit may be a whole file of any size: what it adds up to is handed on after so many records or bytes of lines.
-_RECORDS_A_BLOCK = 4096
+_RECORDS_A_BLOCK = 1024
 _LINE_BYTES_A_BLOCK = 8 << 20
 
 Lines = bytes | bytearray
