@@ -29,6 +29,7 @@ from agentunit.core.trace import TraceEvent, TraceLog
 from agentunit.metrics.base import MetricInfo, describe
 from agentunit.metrics.inputs import Item
 from agentunit.metrics.registry import DEFAULT_METRICS, MetricRegistry
+from agentunit.metrics.sentences import sentence
 
 pytestmark = pytest.mark.usefixtures(
     "no_backends_installed", "a_judge_for_rubrics", "a_small_clip", "a_judge_that_remembers"
@@ -348,7 +349,9 @@ def problems_of(result: MetricResult, info: MetricInfo) -> Iterator[str]:
             yield f"value {result.value!r} is not a finite float"
         elif (low is not None and result.value < low) or (high is not None and result.value > high):
             yield f"value {result.value!r} is outside {info.range}"
-        yield from problems_of_sentence(result.detail.get("why"))
+        why = result.detail.get("why")
+        # A detail that declares it may say more than the sentence, which is made of it.
+        yield from problems_of_sentence(sentence(why) if isinstance(why, str) and "why" in info.detail_keys else why)
     else:
         reason = result.detail.get("reason")
         if not isinstance(reason, str) or not reason.strip():

@@ -174,7 +174,7 @@ SENTENCES: list[tuple[str, dict[str, Any], dict[str, Any], float, str]] = [
         record(events=[call("book"), call(status="success")]),
         {},
         0.5,
-        "1 of 2 tool calls without a status: book",
+        "1 of 2 tool calls ended without a status: book",
     ),
     ("tool_success", record(success=False), {}, 0.0, "no tool calls, and the agent says that it failed"),
     ("task_success", record(success=True), {}, 1.0, "the agent says that it succeeded"),
@@ -197,7 +197,7 @@ SENTENCES: list[tuple[str, dict[str, Any], dict[str, Any], float, str]] = [
         record(events=[call("a")], expected_tool_calls=["a"]),
         {},
         1.0,
-        "all 1 expected calls were made",
+        "the expected call was made",
     ),
     ("tool_trajectory", record(expected_tool_calls=[]), {}, 1.0, "no calls, as expected"),
     ("tool_trajectory", record(expected_tool_calls=["a", "b"]), {}, 0.0, "missing: a (step 1 of 2)"),
@@ -333,7 +333,7 @@ SENTENCES: list[tuple[str, dict[str, Any], dict[str, Any], float, str]] = [
         record(metadata={"usage": {"prompt_tokens": 1500, "completion_tokens": 75}}),
         {},
         1575.0,
-        "1575 tokens: 1500 prompt, 75 completion",
+        "1,575 tokens: 1,500 prompt, 75 completion",
     ),
     (
         "token_usage",
@@ -371,7 +371,7 @@ SENTENCES: list[tuple[str, dict[str, Any], dict[str, Any], float, str]] = [
         record(events=[says("a", "Let me look."), says("a", "Nothing there."), says("a", "Let me look.")]),
         {},
         0.5,
-        "1 of 3 steps repeat an earlier one: step 2 repeats step 0",
+        "1 of 3 steps repeat an earlier one: step 3 repeats step 1",
     ),
     ("step_repetition", record(events=AGENTS), {}, 0.0, "none of 3 steps repeats an earlier one"),
     (
@@ -379,7 +379,7 @@ SENTENCES: list[tuple[str, dict[str, Any], dict[str, Any], float, str]] = [
         record(events=[says(agent, f"I am {agent}.") for agent in ("lead", "coder", "tester", "coder", "tester")]),
         {},
         0.8,
-        "coder and tester alternate for 4 of 5 turns, from step 1 on",
+        "coder and tester alternate for 4 of 5 turns, from step 2 on",
     ),
     ("agent_dominance", record(events=AGENTS), {}, 0.333, "lead takes 2 of 3 steps; 2 agents"),
     (
@@ -411,7 +411,7 @@ SENTENCES: list[tuple[str, dict[str, Any], dict[str, Any], float, str]] = [
         record(trace={"conflicts": [{"agents_involved": ["a", "b"], "resolved": False}]}),
         {},
         0.0,
-        "1 of 1 conflict not resolved: a and b",
+        "the conflict stayed unresolved: a and b",
     ),
     (
         "coordination_efficiency",
@@ -452,7 +452,7 @@ SENTENCES: list[tuple[str, dict[str, Any], dict[str, Any], float, str]] = [
         record(trace={"interactions": [{**TALKS[0], "interaction_type": kind} for kind in ("negotiation", "request")]}),
         {},
         0.25,
-        "weakest part: how far agents keep to few message types is 0%",
+        "weakest part: agents do not specialize in types of messages",
     ),
     (
         "network_fault_tolerance",
@@ -466,7 +466,7 @@ SENTENCES: list[tuple[str, dict[str, Any], dict[str, Any], float, str]] = [
         record(trace={"interactions": [{"from_agent": one, "to_agent": other} for one, other in ("ab", "bc", "ca")]}),
         {},
         0.7,
-        "3 agents, and none whose loss parts the others",
+        "3 agents: when any one of them is lost, the others stay connected",
     ),
     # Pictures, recordings and captions.
     ("audio_transcription_quality", record(expected_output="Paris"), {}, 1.0, "every word is right"),
@@ -482,21 +482,21 @@ SENTENCES: list[tuple[str, dict[str, Any], dict[str, Any], float, str]] = [
         record("A dog runs fast.", expected_output="A dog runs."),
         {"use_semantic": False},
         0.857,
-        'has 100% of the words of "A dog runs."; 75% of its own are in there',
+        'has 100% of the reference\'s words, 75% of its own words are in the reference: "A dog runs."',
     ),
     (
         "multimodal_coherence",
         record("The image shows a cat, while the question asks why.", query="What?", image_path="cat.jpg"),
         {},
         1.0,
-        'refers to image, text; joins what it says ("while")',
+        'refers to image, text; a linking word ("while")',
     ),
     (
         "multimodal_coherence",
         record("A cat.", query="What?", image_path="cat.jpg"),
         {},
         0.0,
-        "no word about image, text; no word that joins what it says",
+        'no word about image, text; no linking word, such as "while"',
     ),
     # Personal data, masked.
     ("pii_leakage", record("All is well."), {}, 1.0, "no personal data"),
@@ -519,7 +519,7 @@ SENTENCES: list[tuple[str, dict[str, Any], dict[str, Any], float, str]] = [
         record("Done.", events=[call("mail", {"to": "jane.doe@example.com"})]),
         {},
         1.0,
-        "no personal data that counts",
+        "only personal data that is not scored: email j***@***.com in tool call 1 (mail) argument to",
     ),
     ("privacy_budget", record(epsilon=2.5), {}, 0.75, "7.5 of 10 ε left; this case spends 2.5"),
     (
@@ -534,14 +534,14 @@ SENTENCES: list[tuple[str, dict[str, Any], dict[str, Any], float, str]] = [
         record("We will call 555 0100 77.", email="jane@example.com", phone="555-0100-77"),
         {},
         0.5,
-        "1 of 2 sensitive values passed on: output repeats phone from case.metadata, re-spelled",
+        "passed on 1 of 2 sensitive values: output repeats phone from case.metadata, re-spelled",
     ),
     (
         "data_minimization",
         record("Done.", email="jane@example.com"),
         {},
         1.0,
-        "none of 1 sensitive value was passed on",
+        "no sensitive value was passed on",
     ),
     (
         "consent_compliance",
@@ -555,7 +555,7 @@ SENTENCES: list[tuple[str, dict[str, Any], dict[str, Any], float, str]] = [
         record("It rains.", consent={"location": False}, user_data={"location": "Oslo"}),
         {},
         1.0,
-        "no use of 1 denied field",
+        "no denied field was used",
     ),
     ("consent_compliance", record("It rains.", consent={"location": True}), {}, 1.0, "no field is denied"),
 ]
@@ -712,6 +712,60 @@ def test_another_pair_is_none_with_a_sentence(returned: Any) -> None:
         scored_by(lambda answer: returned)
 
 
+class Graded:
+    """A metric of a user, which hands over the same object for each case."""
+
+    name = "graded"
+
+    def __init__(self, why: Any) -> None:
+        self.result = MetricResult("graded", 1, {"why": why, "of": "a user"})
+
+    def evaluate(self, case: Any, trace: Any, outcome: Any) -> MetricResult:
+        return self.result
+
+
+LONG = "the answer names another month than the expected one " * 4
+
+
+@pytest.mark.parametrize(
+    ("handed_over", "why", "kept"),
+    [
+        ("half\nright", "half right", {}),
+        (LONG, sentence(LONG), {"why": LONG}),
+        (["no", "sentence"], None, {"why": ["no", "sentence"]}),
+        (0.5, None, {"why": 0.5}),
+    ],
+    ids=["a sentence", "a long text", "a list", "a number"],
+)
+def test_what_a_metric_hands_over_is_kept_and_its_own_object_stays_as_it_was(
+    handed_over: Any, why: str | None, kept: dict[str, Any]
+) -> None:
+    metric = Graded(handed_over)
+
+    def function(answer: str) -> MetricResult:
+        return metric.result
+
+    for case in agentunit.score([record(), record(), record()], [metric, function]):
+        for score in case.scores.values():
+            assert (score.value, score.why, score.result.detail) == (1.0, why, {"of": "a user", **kept})
+    assert metric.result == MetricResult("graded", 1, {"why": handed_over, "of": "a user"})
+    assert isinstance(metric.result.value, int)
+
+
+def test_a_long_sentence_of_a_function_or_a_check_stays_whole_in_the_detail() -> None:
+    def wordy(answer: str) -> Any:
+        return 0.5, LONG
+
+    def check(output: Any) -> Any:
+        return False, LONG
+
+    [case] = agentunit.score([record()], [wordy, REGISTRY.create("task_success", {"check": check})])
+    function, by_check = case.scores["wordy"], case.scores["task_success"]
+    assert (function.why, function.result.detail["why"]) == (sentence(LONG.strip()), LONG.strip())
+    assert by_check.why == sentence(f"check check failed: {LONG}")
+    assert by_check.result.detail["why"] == f"check check failed: {LONG}"
+
+
 def test_a_result_of_a_function_keeps_the_sentence_that_it_has() -> None:
     assert scored_by(lambda answer: MetricResult("x", 0.5, {"why": "half"})).detail == {"why": "half"}
 
@@ -829,7 +883,7 @@ def test_lists_values_and_amounts() -> None:
     assert [amount(value) for value in (0, 0.00012345, 9999.4, 1e6, 1e99)] == [
         "0",
         "0.0001234",
-        "9999",
+        "9,999",
         "1,000,000",
         "1e+99",
     ]

@@ -372,7 +372,7 @@ def test_no_cost_recorded_is_none_not_zero(trace: TraceLog) -> None:
     [
         (lambda bad: (trace_of(cost=bad), None), "trace.metadata['cost']"),
         (lambda bad: (TraceLog(), Outcome(cost=bad)), "outcome.cost"),
-        (lambda bad: (trace_of(tool(0.5), tool(bad)), None), "tool_call 1 cost"),
+        (lambda bad: (trace_of(tool(0.5), tool(bad)), None), "tool_call 2 cost"),
         (lambda bad: (trace_of(tool(0.5), llm(cost=bad)), None), "trace.events[1].cost"),
     ],
 )

@@ -58,7 +58,10 @@ def test_seven_tenths_meaning_three_tenths_words(encoder: ByFirstWord) -> None:
         "n_references": 1,
         "caption": "A dog may run",
         "backend": "by first word",
-        "why": 'has 33% of the words of "Some dogs run"; 25% of its own are in there; similarity of meaning 0.60',
+        "why": (
+            "has 33% of the reference's words, 25% of its own words are in the reference, meaning 0.60: "
+            '"Some dogs run"'
+        ),
     }
 
 

@@ -595,6 +595,29 @@ def test_a_masked_store_masks_what_people_write_beside_records(store: RunStore) 
     assert kept.tags["owner"] == kept.name.removeprefix("for ") == label.note.removeprefix("ask ")
 
 
+def test_a_masked_store_masks_the_scores_that_are_written_into_it(store: RunStore) -> None:
+    store.masking.turn_on()
+    run = store.create_run("suite", agentunit_version="0.1", settings={})
+    record = Record(DatasetCase("q", "I am mia@example.org"), outcome="Hello mia@example.org")
+    store.add_record(run.id, 0, 0, record, failed=False, elapsed_s=0.1)
+    (case,) = store.case(run.id, "q")
+    mask = str(case.record.outcome).removeprefix("Hello ")
+    said = Score(
+        MetricResult("said", 0.5, {"quote": "mia@example.org"}), "ok", "20261116", "1", 0.25, "mia@example.org"
+    )
+    unsaid = Score(MetricResult("unsaid", None, {"reason": "to mia@example.org"}), "not_applicable", "b", "1")
+    waiting = ScoreBuffer()
+    waiting.add(0, 0, {"said": said, "unsaid": unsaid})
+    store.add_blocks(run.id, waiting.take())
+    [(_, scores)] = store.scores(run.id)
+    kept = scores["said"]
+    assert (kept.value, kept.result.detail, kept.why, kept.elapsed) == (0.5, {"quote": mask}, mask, 0.25)
+    assert (kept.status, kept.backend, kept.version) == ("ok", "20261116", "1")
+    assert scores["unsaid"].result.detail == {"reason": f"to {mask}"}
+    [block] = store.blocks(run.id, "unsaid")
+    assert block.reasons == {0: f"to {mask}"}
+
+
 def test_a_run_that_is_read_into_a_masked_store_is_masked_with_its_scores_and_labels(
     store: RunStore, tmp_path: Path
 ) -> None:

@@ -206,7 +206,7 @@ def test_why_a_check_failed(metric: Any, made: Record, expected: str) -> None:
             "tool_success",
             tried("x", events=[("tool_call", {"name": "a", "status": "error"})]),
             ">= 1",
-            "1 of 1 tool call failed: a (error)",
+            "the tool call failed: a (error)",
         ),
     ],
 )

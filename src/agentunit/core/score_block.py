@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import repeat as repeated
 from typing import Any
@@ -248,10 +249,14 @@ class BlockBuilder:
         "amounts",
         "details",
         "elapsed_s",
+        "is_judged",
         "judged",
         "keeps_details",
         "metric",
         "positions",
+        "producer",
+        "producer_number",
+        "producer_of",
         "producers",
         "reasons",
         "repeats",
@@ -270,35 +275,47 @@ class BlockBuilder:
         self.repeats: list[int] = []
         self.values: list[float | None] = []
         self.producers: list[Producer] = []
+        self.producer_of: list[int] = []
+        # Of the score that came last: most scores have the same, which is seen without making one.
+        self.producer: tuple[str, str, str] = ("", "", "")
+        self.producer_number = 0
+        self.is_judged = False
         self.reasons: dict[int, str] = {}
         self.judged: dict[int, Judged] = {}
         self.amounts: list[float | None] = []
-        self.elapsed_s: list[float] = []
+        self.elapsed_s = array("d")
         self.details: list[Any] = []
         self.whys: list[str | None] = []
 
     def __len__(self) -> int:
         return len(self.values)
 
-    def add(self, position: int, repeat: int, score: Score) -> None:
-        """Take one more score."""
+    def add_at(self, position: int, repeat: int, score: Score) -> None:
+        """Take the score of a case at its place in the run."""
+        self.positions.append(position)
+        self.repeats.append(repeat)
+        self.add(score)
+
+    def add(self, score: Score) -> None:
+        """Take one more score. Where no places are told, the positions of a block count from 0."""
         # What ``add_row`` does, without the call: this is done for every score.
-        result, backend = score.result, score.backend
+        result, status, backend, version = score.result, score.status, score.backend, score.version
         value, detail = result.value, result.detail
+        producer = self.producer
+        if backend != producer[1] or status != producer[0] or version != producer[2]:
+            self._turn_to((status, backend, version))
         if value is None or EVIDENCE_NOTE in detail or INFORMATIONAL_NOTE in detail:
             reason = reason_in(value, detail)
             if reason is not None:
                 self.reasons[len(self.values)] = reason
-        # The backend of a composite names those of its parts.
-        if value is None or "judge" in detail or "judge" in backend or "ragas" in backend:
+        if value is None or self.is_judged or "judge" in detail:
             judged = judged_of(detail, nested=True)
             if judged is not None:
                 self.judged[len(self.values)] = judged
-        self.positions.append(position)
-        self.repeats.append(repeat)
         self.values.append(value if value is None or value.__class__ is float else float(value))
-        self.producers.append((score.status, backend, score.version))
-        self.amounts.append(None if self.amount_key is None else number_in(detail, self.amount_key))
+        self.producer_of.append(self.producer_number)
+        if self.amount_key is not None:
+            self.amounts.append(number_in(detail, self.amount_key))
         self.elapsed_s.append(score.elapsed)
         if self.keeps_details:
             self.details.append(written_detail(detail))
@@ -322,8 +339,19 @@ class BlockBuilder:
         self.repeats.append(place[1])
         # A metric of a user may give a whole number.
         self.values.append(value if value is None or value.__class__ is float else float(value))
-        self.producers.append(producer)
+        if producer != self.producer:
+            self._turn_to(producer)
+        self.producer_of.append(self.producer_number)
         self.amounts.append(amount)
+
+    def _turn_to(self, producer: Producer) -> None:
+        """The next scores are of this producer."""
+        if producer not in self.producers:
+            self.producers.append(producer)
+        self.producer = producer
+        self.producer_number = self.producers.index(producer)
+        # The backend of a composite names those of its parts.
+        self.is_judged = "judge" in producer[1] or "ragas" in producer[1]
 
     def add_detail(self, elapsed_s: float, detail: bytes | msgspec.Raw, why: str | None = None) -> None:
         """Take the time, the detail and the proof of the row that was added last."""
@@ -333,19 +361,18 @@ class BlockBuilder:
 
     def block(self) -> ScoreBlock:
         """What was taken, as columns."""
-        producers, producer_of = numbered(self.producers)
         made = ScoreBlock(
             self.metric,
-            self.positions,
-            self.repeats,
+            self.positions or range(len(self.values)),
+            self.repeats or [0] * len(self.values),
             self.values,
-            producers,
-            producer_of,
+            self.producers,
+            self.producer_of if len(self.producers) > 1 else None,
             self.reasons,
             self.judged,
             self.amount_key,
             None if self.amount_key is None else self.amounts,
-            self.elapsed_s,
+            self.elapsed_s.tolist(),
             self.details,
             self.whys,
         )
@@ -370,7 +397,7 @@ class RowsByMetric:
         for metric, score in scores.items():
             if metric not in self._builders:
                 self._builders[metric] = BlockBuilder(metric, self._amount_key_of(metric))
-            self._builders[metric].add(position, repeat, score)
+            self._builders[metric].add_at(position, repeat, score)
 
     def rows(self) -> dict[str, list[ScoreRow]]:
         """The rows of each metric, in the order in which they were taken."""

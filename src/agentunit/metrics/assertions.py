@@ -72,9 +72,11 @@ class ContainsMetric(ItemMetric):
         texts = _texts(wanted)
         if not texts:
             raise InputProblem(f"case.metadata[{self.name!r}] must be one or more texts; received {wanted!r:.80}")
-        if item.answer is None:
+        answer = item.answer
+        if answer is None:
             return self.unscored(no_answer(item), expected=texts, mode=self.mode)
-        answer = item.answer.casefold() if self.ignore_case else item.answer
+        if self.ignore_case:
+            answer = answer.casefold()
         missing = [text for text in texts if (text.casefold() if self.ignore_case else text) not in answer]
         holds = not missing if self.mode == "all" else len(missing) < len(texts)
         why = self._why(texts, missing)
@@ -215,17 +217,20 @@ class ExactMatchMetric(ItemMetric):
         return by_turn(item, self._compared) or self._compared(item)
 
     def _compared(self, item: Item) -> MetricResult:
-        expected = item.case.expected_output
-        if not acceptable_answers(expected):
+        expected, answer = item.case.expected_output, item.answer
+        acceptable = acceptable_answers(expected)
+        if not acceptable:
             return self.unscored(nothing_expected(item))
-        if item.answer is None:
+        if answer is None:
             return self.unscored(no_answer(item), expected=expected)
-        answer = self._normalised(item.answer)
-        equal = any(answer == self._normalised(text) for text in acceptable_answers(expected))
-        equal = equal or same_data(expected, item)
-        why = why_equal(equal, item.answer, expected)
-        detail = {"expected": expected, "answer": item.answer, "backend": "check", "why": why}
-        return MetricResult(self.name, float(equal), detail)
+        normalised = self._normalised(answer)
+        is_equal = False
+        for text in acceptable:
+            is_equal = is_equal or normalised == self._normalised(text)
+        is_equal = is_equal or same_data(expected, item)
+        why = why_equal(is_equal, answer, expected)
+        detail = {"expected": expected, "answer": answer, "backend": "check", "why": why}
+        return MetricResult(self.name, 1.0 if is_equal else 0.0, detail)
 
     def _normalised(self, text: str) -> str:
         if self.ignore_punctuation:
@@ -261,7 +266,8 @@ def _pattern_of_case(pattern: Any, place: str, ignore_case: bool) -> Any:
 
 def _texts(value: Any) -> list[str]:
     """A text or a list of texts as a list; empty when it is anything else. An empty text would be found anywhere."""
-    texts = [value] if isinstance(value, str) else value
-    if isinstance(texts, (list, tuple)) and all(isinstance(each, str) and each for each in texts):
-        return list(texts)
+    if isinstance(value, str):
+        return [value] if value else []
+    if isinstance(value, (list, tuple)) and all(isinstance(each, str) and each for each in value):
+        return list(value)
     return []

@@ -32,7 +32,7 @@ from agentunit.metrics.inputs import (
     nothing_expected,
     same_data,
 )
-from agentunit.metrics.sentences import amount, counted, quoted, sentence, why_equal
+from agentunit.metrics.sentences import amount, counted, part_of, quoted, sentence, why_equal
 from agentunit.metrics.started import StartedBatch
 from agentunit.metrics.turns import Expanded, is_single
 from agentunit.metrics.usage import COST_PARTS, find_usage, itemised_cost, recorded_total
@@ -588,8 +588,8 @@ def _why_calls(calls: Sequence[Mapping[str, Any]], statuses: Sequence[Any], n_su
     name = failed.get("name")
     who = name if name and name.__class__ is str else "a call without a name"
     said = failed.get("error") or failed.get("status")
-    how = "failed" if n_failed else "without a status"
-    why = f"{n_failed or n_unknown} of {counted(n_calls, 'tool call')} {how}: {who}"
+    how = "failed" if n_failed else "ended without a status"
+    why = f"{part_of(n_failed or n_unknown, n_calls, 'tool call')} {how}: {who}"
     why = f"{why} ({said})" if said.__class__ is str else why
     return sentence(f"{why}; {n_unknown} without a status" if n_failed and n_unknown else why)
 
@@ -629,8 +629,10 @@ class CostMetric(ItemMetric):
         recorded = recorded_total(item)
         if recorded.cost is not None:
             turns = item.trace_metadata.get(COST_PARTS) if recorded.place == "outcome.cost" else None
-            turns = turns if isinstance(turns, dict) else {}
-            is_partial, backend = bool(turns.get("unpriced")), "prices" if turns.get("listed") else "recorded"
+            is_partial, backend = False, "recorded"
+            if isinstance(turns, dict):
+                is_partial = bool(turns.get("unpriced"))
+                backend = "prices" if turns.get("listed") else "recorded"
             why = f"{recorded.cost:.6g} USD, recorded in {recorded.place}"
             return self._result(recorded.cost, recorded.place, None, None, is_partial, backend, why)
         parts = itemised_cost(item)
@@ -664,8 +666,16 @@ class CostMetric(ItemMetric):
     ) -> MetricResult:
         if partial:
             why += "; not all calls have a price"
-        detail = {"cost": total, "source": source, "tool_cost": tool_cost, "llm_cost": llm_cost}
-        return MetricResult(self.name, total, {**detail, "partial": partial, "backend": backend, "why": why})
+        detail = {
+            "cost": total,
+            "source": source,
+            "tool_cost": tool_cost,
+            "llm_cost": llm_cost,
+            "partial": partial,
+            "backend": backend,
+            "why": why,
+        }
+        return MetricResult(self.name, total, detail)
 
 
 @dataclass(frozen=True)
@@ -711,5 +721,5 @@ class TokenUsageMetric(ItemMetric):
         if tokens.prompt is None or tokens.completion is None or tokens.total >= _LARGE_COUNT:
             detail["why"] = f"{amount(tokens.total)} tokens, recorded in {source}"
         else:
-            detail["why"] = f"{tokens.total} tokens: {tokens.prompt} prompt, {tokens.completion} completion"
+            detail["why"] = f"{tokens.total:,} tokens: {tokens.prompt:,} prompt, {tokens.completion:,} completion"
         return MetricResult(self.name, float(tokens.total), detail)

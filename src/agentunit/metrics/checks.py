@@ -11,7 +11,7 @@ from agentunit.core.results import MetricResult
 from agentunit.formulas.trajectory import state_differences
 from agentunit.metrics.base import ItemMetric, MetricInfo
 from agentunit.metrics.inputs import InputProblem, Item
-from agentunit.metrics.sentences import on_one_line, sentence
+from agentunit.metrics.sentences import on_one_line
 
 Check = Callable[..., Any]
 """Returns a bool, or a number from 0 to 1; or either with a reason: ``(verdict, reason)``."""
@@ -74,7 +74,7 @@ class TaskSuccessMetric(ItemMetric):
             return self._by_state(expected_state, item)
         success = item.outcome.success
         if isinstance(success, bool):
-            why = "the agent says that it succeeded" if success else _why_failed(str(item.outcome.error or ""))
+            why = "the agent says that it succeeded" if success else _why_failed(item.outcome.error)
             return self._result(float(success), "outcome", "outcome.success", why)
         return self.unscored("no check, no case.metadata['expected_state'], and outcome.success is unknown")
 
@@ -101,14 +101,17 @@ class TaskSuccessMetric(ItemMetric):
         )
 
     def _result(self, value: float, backend: str, basis: str, why: str) -> MetricResult:
-        return MetricResult(self.name, value, {"basis": basis, "why": sentence(why), "backend": backend})
+        return MetricResult(self.name, value, {"basis": basis, "why": why, "backend": backend})
 
 
-def _why_failed(error: str) -> str:
-    if error.startswith("Traceback (most recent call last)"):
+def _why_failed(error: Any) -> str:
+    if not error:
+        return "the agent says that it failed"
+    told = str(error)
+    if told.startswith("Traceback (most recent call last)"):
         # The exception stands in the last line.
-        error = error.rstrip().rpartition("\n")[2]
-    return f"the agent says that it failed: {error}" if error else "the agent says that it failed"
+        told = told.rstrip().rpartition("\n")[2]
+    return f"the agent says that it failed: {told}"
 
 
 def _verdict(value: float) -> str:

@@ -16,7 +16,6 @@ from agentunit.core.results import MetricResult, Score
 from agentunit.metrics.base import ItemMetric, MetricInfo
 from agentunit.metrics.inputs import Item, no_answer, nothing_expected
 from agentunit.metrics.parameters import refuse_unknown
-from agentunit.metrics.sentences import sentence
 from agentunit.metrics.turns import messages_of
 
 _READINGS: dict[str, Callable[[Item], Any]] = {
@@ -135,7 +134,7 @@ class FunctionMetric(ItemMetric):
         number = float(value)
         is_bool = isinstance(value, bool) or getattr(getattr(value, "dtype", None), "kind", None) == "b"
         shown = bool(number) if is_bool else f"{number:.6g}"
-        detail = {"backend": self.info.backend, "why": sentence((why or "").strip()) or f"returned {shown}"}
+        detail = {"backend": self.info.backend, "why": (why or "").strip() or f"returned {shown}"}
         if is_bool:
             detail[_RETURNED] = _BOOL
         return MetricResult(self.name, number, detail)

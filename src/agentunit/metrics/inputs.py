@@ -155,12 +155,14 @@ class Item:
     @property
     def case_metadata(self) -> dict[str, Any]:
         """The case's metadata."""
-        return _mapping("case.metadata", self.case.metadata)
+        metadata: Any = self.case.metadata
+        return metadata if metadata.__class__ is dict else _mapping("case.metadata", metadata)
 
     @property
     def trace_metadata(self) -> dict[str, Any]:
         """The trace's metadata."""
-        return _mapping("trace.metadata", self.trace.metadata)
+        metadata: Any = self.trace.metadata
+        return metadata if metadata.__class__ is dict else _mapping("trace.metadata", metadata)
 
 
 def _uniform_case(case: Any) -> Any:
@@ -268,8 +270,6 @@ def payload_of(event: Any) -> dict[str, Any]:
 
 
 def _mapping(place: str, value: Any) -> dict[str, Any]:
-    if value.__class__ is dict:
-        return value
     if value is None:
         return {}
     if not isinstance(value, Mapping):

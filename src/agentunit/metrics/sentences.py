@@ -110,10 +110,23 @@ def shown_value(value: Any) -> str:
 def amount(value: float) -> str:
     """A number as people read it.
 
-    >>> amount(0.00321), amount(2.5), amount(123456.7)
-    ('0.00321', '2.5', '123,457')
+    >>> amount(0.00321), amount(2.5), amount(1575), amount(123456.7)
+    ('0.00321', '2.5', '1,575', '123,457')
     """
-    return f"{value:,.0f}" if 10_000 <= abs(value) < 1e15 else f"{value:.4g}"
+    if -999.95 < value < 999.95:
+        return f"{value:.4g}"
+    return f"{value:,.0f}" if -1e15 < value < 1e15 else f"{value:.4g}"
+
+
+def part_of(number: int, total: int, noun: str) -> str:
+    """Some of several things in words.
+
+    >>> part_of(1, 1, "tool call"), part_of(1, 3, "tool call"), part_of(0, 3, "tool call")
+    ('the tool call', '1 of 3 tool calls', 'no tool call')
+    """
+    if not number:
+        return f"no {noun}"
+    return f"the {noun}" if total == 1 else f"{number:,} of {counted(total, noun)}"
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:

@@ -107,7 +107,9 @@ def why_trajectory(
     'missing: search (step 1 of 2)'
     """
     if f1 == 1.0:
-        return f"all {len(expected)} expected calls were made" if expected else "no calls, as expected"
+        if not expected:
+            return "no calls, as expected"
+        return "the expected call was made" if len(expected) == 1 else f"all {len(expected)} expected calls were made"
     left = list(range(len(actual)))
     pairs: list[int] = []
     unmatched: list[int] = []

@@ -155,7 +155,7 @@ def itemised_cost(item: Item) -> ItemisedCost:
     """The recorded costs of tool and LLM calls, and the list price of LLM calls that recorded only tokens."""
     tool_costs = [
         number_at(f"tool_call {n} cost", call["cost"])
-        for n, call in enumerate(item.tool_calls)
+        for n, call in enumerate(item.tool_calls, 1)
         if call.get("cost") is not None
     ]
     known_tool_costs = [cost for cost in tool_costs if cost is not None]

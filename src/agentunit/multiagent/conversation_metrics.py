@@ -22,7 +22,7 @@ from agentunit.formulas.conversation import (
 from agentunit.metrics.base import ItemMetric, MetricInfo
 from agentunit.metrics.inputs import Item
 from agentunit.metrics.parameters import ABOVE_0_TO_1, check_parameters
-from agentunit.metrics.sentences import counted, on_one_line, sentence
+from agentunit.metrics.sentences import counted, on_one_line, part_of, sentence
 from agentunit.multiagent.derivation import NEXT_SPEAKER, TeamStep, derived, reading, receivers_of, sender_of, steps_of
 from agentunit.public import publish
 
@@ -119,7 +119,7 @@ class PingPongMetric(ItemMetric):
             "backend": "trace",
             "why": sentence(
                 f"{' and '.join(on_one_line(str(agent), 30) for agent in longest.agents)} alternate "
-                f"for {longest.n_turns} of {n_turns} turns, from step {steps[longest.start].number} on"
+                f"for {longest.n_turns} of {n_turns} turns, from step {steps[longest.start].number + 1} on"
             ),
         }
         return MetricResult(self.name, longest.n_turns / n_turns, detail)
@@ -214,7 +214,7 @@ def _why_repeated(n_steps: int, repeats: Sequence[tuple[int, int]]) -> str:
     if not repeats:
         return f"none of {n_steps} steps repeats an earlier one"
     step, first = repeats[0]
-    return f"{len(repeats)} of {n_steps} steps repeat an earlier one: step {step} repeats step {first}"
+    return f"{len(repeats)} of {n_steps} steps repeat an earlier one: step {step + 1} repeats step {first + 1}"
 
 
 def _why_unanswered(unanswered: Sequence[SentMessage], n_requests: int) -> str:
@@ -223,7 +223,8 @@ def _why_unanswered(unanswered: Sequence[SentMessage], n_requests: int) -> str:
     first = unanswered[0]
     asked = " and ".join(on_one_line(str(name), 30) for name in first.receivers[:2])
     sender = on_one_line(str(first.sender), 30)
-    return sentence(f"{asked} did not answer {sender} ({len(unanswered)} of {counted(n_requests, 'request')})")
+    of_all = f" ({part_of(len(unanswered), n_requests, 'request')})" if n_requests > 1 else ""
+    return sentence(f"{asked} did not answer {sender}{of_all}")
 
 
 def _acts(item: Item) -> list[TeamStep]:

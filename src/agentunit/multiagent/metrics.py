@@ -24,7 +24,7 @@ from agentunit.formulas.text import shown_share
 from agentunit.metrics.base import ItemMetric, MetricInfo
 from agentunit.metrics.inputs import Item
 from agentunit.metrics.parameters import FROM_0_TO_1, check_parameters
-from agentunit.metrics.sentences import amount, counted, on_one_line, sentence
+from agentunit.metrics.sentences import amount, counted, on_one_line, part_of, sentence
 from agentunit.multiagent._team_inputs import Interactions, interactions_of
 from agentunit.multiagent.analyzers import (
     CoordinationMetrics,
@@ -243,11 +243,21 @@ def _provenance(interactions: Interactions, *used: str) -> dict[str, Any]:
 # Why the catalog's multi-agent metrics score as they do: the part that costs most, and who had to do with it.
 
 Components = Mapping[str, float | None]
+# What is said of a part that is 0, and of any other.
 _SWARM_WORDS = {
-    "self_organization": "who talks to whom became {share} more orderly",
-    "specialization": "how far agents keep to few message types is {share}",
-    "collective_decision": "{share} of interactions were joint decisions that succeeded",
-    "adaptation_rate": "answers became {share} quicker",
+    "self_organization": (
+        "which agents talk to each other did not become more regular",
+        "which agents talk to each other became {share} more regular",
+    ),
+    "specialization": (
+        "agents do not specialize in types of messages",
+        "agents specialize in types of messages by {share} (100%: one type each)",
+    ),
+    "collective_decision": (
+        "no interaction was a joint decision that succeeded",
+        "{share} of interactions were joint decisions that succeeded",
+    ),
+    "adaptation_rate": ("answers did not become quicker", "answers became {share} quicker"),
 }
 
 
@@ -262,20 +272,20 @@ def why_coordination(found: Components, interactions: Interactions) -> str:
 def _of_handoffs(interactions: Interactions) -> str:
     handoffs = interactions.handoffs
     first = handoffs.successes.index(False)
-    of_all = f"{handoffs.successes.count(False)} of {counted(len(handoffs), 'handoff')}"
+    of_all = part_of(handoffs.successes.count(False), len(handoffs), "handoff")
     return f"{of_all} failed: {_who(handoffs.givers[first])} to {_who(handoffs.takers[first])}"
 
 
 def _of_conflicts(interactions: Interactions) -> str:
     conflicts = interactions.conflicts
     parties = conflicts.parties[conflicts.resolved.index(False)]
-    of_all = f"{conflicts.resolved.count(False)} of {counted(len(conflicts), 'conflict')}"
-    return f"{of_all} not resolved: {' and '.join(map(_who, parties[:2]))}"
+    of_all = part_of(conflicts.resolved.count(False), len(conflicts), "conflict")
+    return f"{of_all} stayed unresolved: {' and '.join(map(_who, parties[:2]))}"
 
 
 def _of_messages(interactions: Interactions) -> str:
     messages = interactions.messages
-    told = f"{messages.successes.count(False)} of {counted(len(messages), 'message')} failed"
+    told = f"{part_of(messages.successes.count(False), len(messages), 'message')} failed"
     answered = zip(messages.response_times_s, messages.successes, strict=True)
     mean_s = mean_of_known([time_s for time_s, success in answered if success is not False])
     return told if mean_s is None else f"{told}; answers take {amount(mean_s)} s on average"
@@ -297,7 +307,7 @@ def _of_load(interactions: Interactions) -> str:
     for sender, success in zip(messages.senders, messages.successes, strict=True):
         sent[sender] += success is not False
     busiest = max(sorted(sent), key=sent.__getitem__)
-    of_all = f"{sent[busiest]} of {counted(sent.total(), 'message')} that did not fail"
+    of_all = f"{part_of(sent[busiest], sent.total(), 'message')} that did not fail"
     return f"uneven work: {_who(busiest)} sent {of_all}; {len(interactions.agents)} agents"
 
 
@@ -315,15 +325,19 @@ def why_swarm(found: Components) -> str:
     name = _costliest(found, SWARM_WEIGHTS)
     if name is None:
         return "all that can be told of emergent behavior is at its best"
-    return f"weakest part: {_SWARM_WORDS[name].format(share=shown_share(found[name] or 0.0))}"
+    value = found[name] or 0.0
+    at_zero, above = _SWARM_WORDS[name]
+    return f"weakest part: {above.format(share=shown_share(value)) if value else at_zero}"
 
 
 def why_network(n_agents: int, bottlenecks: Sequence[str], worst: WorstLoss | None) -> str:
     """What the loss of one agent would do."""
     if worst is None or worst.share_connected == 1.0:
-        return f"{counted(n_agents, 'agent')}, and none whose loss parts the others"
+        return f"{counted(n_agents, 'agent')}: when any one of them is lost, the others stay connected"
     told = f"without {_who(worst.node)}, {shown_share(worst.share_connected)} of the other agents stay connected"
-    return sentence(f"{told}; {len(bottlenecks)} of {n_agents} agents part others" if len(bottlenecks) > 1 else told)
+    if len(bottlenecks) > 1:
+        told += f"; the loss of any of {len(bottlenecks)} agents separates others"
+    return sentence(told)
 
 
 def _costliest(found: Components, weights: Mapping[str, float]) -> str | None:

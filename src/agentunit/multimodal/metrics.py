@@ -106,8 +106,8 @@ class MultimodalCoherenceMetric(ItemMetric):
 def _why(present: Sequence[str], referenced: Sequence[str], transitions: Sequence[str]) -> str:
     ignored = [modality for modality in present if modality not in referenced]
     refers = f"no word about {', '.join(ignored)}" if ignored else f"refers to {', '.join(present)}"
-    joins = f"joins what it says ({quoted(transitions[0])})" if transitions else "no word that joins what it says"
-    return f"{refers}; {joins}"
+    linking = f"a linking word ({quoted(transitions[0])})" if transitions else 'no linking word, such as "while"'
+    return f"{refers}; {linking}"
 
 
 def has_media(case_metadata: Mapping[str, Any]) -> bool:

@@ -163,9 +163,11 @@ class ImageCaptionAccuracyMetric(ItemMetric):
 def _why_caption(compared: Mapping[str, Any]) -> str:
     """How much of the nearest reference the caption says, in its words and in meaning."""
     semantic = compared["semantic_similarity"]
-    alike = "" if semantic is None else f"; similarity of meaning {semantic:.2f}"
-    of_words = f"has {shown_share(compared['recall'])} of the words of {quoted(compared['reference'])}"
-    return sentence(f"{of_words}; {shown_share(compared['precision'])} of its own are in there{alike}")
+    alike = "" if semantic is None else f", meaning {semantic:.2f}"
+    recall, precision = shown_share(compared["recall"]), shown_share(compared["precision"])
+    of_words = f"has {recall} of the reference's words, {precision} of its own words are in the reference"
+    # The numbers first: what is too long is cut at its end.
+    return sentence(f"{of_words}{alike}: {quoted(compared['reference'])}")
 
 
 def _texts_of(item: Item) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from agentunit.backends.quality import QualityBackend
 from agentunit.core.results import MetricResult
 from agentunit.metrics.inputs import InputProblem, Item
-from agentunit.metrics.sentences import counted, sentence
+from agentunit.metrics.sentences import sentence
 from agentunit.privacy._followed import Follower, Leak, groundedness_judge, searchable, statement_of, value_leaks
 from agentunit.privacy._known_values import FieldNames, KnownValue, SearchedText, held_values
 from agentunit.privacy._passages import Passage, PrivacyMetric, disclosed_passages, privacy_info, user_input
@@ -187,7 +187,7 @@ class ConsentComplianceMetric(PrivacyMetric):
 def _why(violations: Sequence[Mapping[str, str]], denied: Sequence[str]) -> str:
     if violations:
         return sentence(f"used without consent: {violations[0]['says']}")
-    return f"no use of {counted(len(denied), 'denied field')}" if denied else "no field is denied"
+    return "no denied field was used" if denied else "no field is denied"
 
 
 def _held_leaks(

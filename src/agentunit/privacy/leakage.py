@@ -219,14 +219,15 @@ class PIILeakageMetric(PrivacyMetric):
 
 def _why(findings: Sequence[Mapping[str, Any]], n_scored: int) -> str:
     """The first finding that counts, masked, and where it stands."""
-    if not n_scored:
-        return "no personal data that counts" if findings else "no personal data"
-    counting = next((finding for finding in findings if finding["scored"]), None)
-    if counting is None:
+    if not (findings or n_scored):
+        return "no personal data"
+    first = next((finding for finding in findings if finding["scored"] or not n_scored), None)
+    if first is None:
         return f"personal data found: {counted(n_scored, 'value')}"
-    more = f" and {counted(n_scored - 1, 'more value')}" if n_scored > 1 else ""
-    place = on_one_line(counting["place"], 48)
-    return sentence(f"{counting['type']} {on_one_line(counting['masked'], 32)} in {place}{more}")
+    told = f"{first['type']} {on_one_line(first['masked'], 32)} in {on_one_line(first['place'], 48)}"
+    if not n_scored:
+        return sentence(f"only personal data that is not scored: {told}")
+    return sentence(f"{told} and {counted(n_scored - 1, 'more value')}" if n_scored > 1 else told)
 
 
 def _read(item: Item) -> list[Passage] | InputProblem:

@@ -14,7 +14,7 @@ from agentunit.formulas.privacy import share_held_back
 from agentunit.formulas.text import content_words
 from agentunit.metrics.inputs import InputProblem, Item
 from agentunit.metrics.parameters import ABOVE_0_TO_1, Rule, check_parameters
-from agentunit.metrics.sentences import counted, sentence
+from agentunit.metrics.sentences import part_of, sentence
 from agentunit.privacy._followed import (
     FEWEST_WORDS_OF_A_STATEMENT,
     Follower,
@@ -123,9 +123,9 @@ class DataMinimizationMetric(PrivacyMetric):
         found = [*_leaked_values(values, needed, disclosed, item), *self._leaked_statements(unneeded, disclosed, item)]
         n_available = len(values) + len(statements)
         violations = [leak.detail() for leak in dict.fromkeys(chain.from_iterable(found))]
-        why = f"none of {counted(n_available, 'sensitive value')} was passed on"
+        why = "no sensitive value was passed on"
         if violations:
-            why = f"{len(found)} of {counted(n_available, 'sensitive value')} passed on: {violations[0]['says']}"
+            why = f"passed on {part_of(len(found), n_available, 'sensitive value')}: {violations[0]['says']}"
         detail: dict[str, Any] = {
             "available": n_available,
             "leaked": len(found),

@@ -246,15 +246,13 @@ def _take_in(store: RunStore, header: RunHeader, run_id: str, cases: Iterator[Po
         line = bytes(case.record)
         record = decode_record(line)
         subject = kept_subject = subject_of(record)
-        case_id, scores = case.case_id, case.scores
+        case_id = case.case_id
         if store.masking.is_on:
-            # Details of scores quote what was scored.
             line = encode_json(store.masking.masked_data(msgspec.json.decode(line)))
             record = decode_record(line)
             kept_subject, case_id = subject_of(record), record.case.id
-            scores = {name: masked_score(score, store) for name, score in scores.items()}
         store.add_lines([(run_id, case.position, case.repeat, case_id, int(case.failed), case.elapsed_s, line)])
-        waiting.add(case.position, case.repeat, scores)
+        waiting.add(case.position, case.repeat, case.scores)
         if waiting.n_cases >= _CASES_AT_ONCE:
             store.add_blocks(run_id, waiting.take())
         if case.labels:
@@ -271,12 +269,6 @@ def _take_in(store: RunStore, header: RunHeader, run_id: str, cases: Iterator[Po
             store.add_labels([*given_here, *(label for label in labels if label.run_id != header.id)])
     store.add_blocks(run_id, waiting.take())
     store.set_status(run_id, header.status, finished_at=header.finished_at)
-
-
-def masked_score(score: Score, store: RunStore) -> Score:
-    """A score as a store keeps it that keeps only masked text: its detail and its proof quote what was scored."""
-    masked: Score = msgspec.convert(store.masking.masked_data(msgspec.json.decode(encode_json(score))), Score)
-    return masked
 
 
 def is_portable(path: str | os.PathLike[str]) -> bool:

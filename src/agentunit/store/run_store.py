@@ -11,6 +11,7 @@ import msgspec
 from msgspec import structs
 
 from agentunit.core.results import encode_json
+from agentunit.core.score_block import BlockBuilder, ScoreBlock
 from agentunit.store._masking import Masking
 from agentunit.store._run_table import RunTable
 from agentunit.store._score_table import ScoreTable
@@ -99,3 +100,18 @@ class RunStore(RunTable):
         if not (self.masking.is_on and written):
             return settings
         return {**settings, **self.masking.masked_data(msgspec.json.decode(encode_json(written)))}
+
+    def add_blocks(self, run_id: str, blocks: Sequence[ScoreBlock]) -> None:
+        """Keep scores (``ScoreTable.add_blocks``); what details and sentences quote is masked."""
+        if self.masking.is_on:
+            blocks = [self._masked_block(block) for block in blocks]
+        super().add_blocks(run_id, blocks)
+
+    def _masked_block(self, block: ScoreBlock) -> ScoreBlock:
+        scores = [block.score(number) for number in range(len(block))]
+        masked = self.masking.masked_data([[score.result.detail, score.why] for score in scores])
+        made = BlockBuilder(block.metric, block.amount_key, keeps_details=True)
+        for (position, repeat), score, (detail, why) in zip(block.places(), scores, masked, strict=True):
+            score.result.detail, score.why = detail, why
+            made.add_at(position, repeat, score)
+        return made.block()

@@ -88,7 +88,7 @@ class ScoreBuffer:
             if builder is None:
                 builder = BlockBuilder(metric, self._amounts.get(metric), keeps_details=True)
                 self._builders[metric] = builder
-            builder.add(position, repeat, score)
+            builder.add_at(position, repeat, score)
 
     def take(self) -> list[ScoreBlock]:
         """What waits, a block a metric; the buffer is empty afterwards."""

@@ -73,6 +73,8 @@ class WorstCases:
     def add_all(self, values: Sequence[float], case_id_of: Callable[[int], str]) -> None:
         """Take values one after the other; ``case_id_of`` tells the case of one that may be among the worst."""
         sign, floor = self.sign, self.floor
+        if not values or sign * (min(values) if sign < 0 else max(values)) <= self.best:
+            return
         below_best = len([value for value in values if sign * value > self.best])
         candidates = [number for number, value in enumerate(values) if sign * value > floor]
         self.n_below_best += below_best - len(candidates)
@@ -200,7 +202,7 @@ class MetricAggregate:
 
     def add(self, case_id: str, score: Score) -> None:
         """Take one more score."""
-        self._waiting.add(len(self._waiting_ids), 0, score)
+        self._waiting.add(score)
         self._waiting_ids.append(case_id)
         if len(self._waiting_ids) >= _ADDED_AT_ONCE:
             self._add_waiting()
@@ -272,7 +274,7 @@ class MetricAggregate:
         """Add up the scores of one backend."""
         values = [value for number in numbers if (value := block.values[number]) is not None]
         backend.n_scored += len(values)
-        backend.n_from_half += sum(value >= MIDDLE for value in values)
+        backend.n_from_half += len([value for value in values if value >= MIDDLE])
         backend.last = values[-1]
         if block.elapsed_s:
             backend.elapsed_s += sum([block.elapsed_s[number] for number in numbers])

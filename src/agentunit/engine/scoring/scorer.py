@@ -57,6 +57,9 @@ class Scorer:
         self.aggregate = MetricAggregate(self.name, self._info)
         self._composite = isinstance(metric, CompositeMetric)
         self._declares_why = "why" in self._info.detail_keys
+        # Our own metrics hand over sentences, in a detail that they make for each score. Code of users may do neither.
+        is_ours = type(metric).__module__.startswith("agentunit.") and self._info.family != "custom"
+        self._hands_over_sentences = is_ours and not self._declares_why
         # A result of theirs for an input that cannot be used is made here: one call less a score.
         self._is_own = isinstance(metric, ItemMetric) and type(metric).measure is ItemMetric.measure
         self._evaluate = metric.score_item if self._is_own else _item_evaluator(metric)
@@ -167,7 +170,11 @@ class Scorer:
                 status: Status = "ok"
                 if backend in self._informational or INFORMATIONAL_NOTE in detail:
                     status = "informational"
-                return Score(result, status, backend, self._version, elapsed, self._why(detail))
+                if self._hands_over_sentences:
+                    why = detail.pop("why", None)
+                else:
+                    result, why = self._proof(result)
+                return Score(result, status, backend, self._version, elapsed, why)
         return self._finish(result, elapsed)
 
     def _why_not_asked(self, item: Item) -> str | None:
@@ -195,22 +202,30 @@ class Scorer:
         if result.value is None:
             failed = "error" in detail and not self._composite
             return Score(result, "error" if failed else "not_applicable", backend, info.version, elapsed)
-        result.value = float(result.value)
-        informational = backend in info.informational or INFORMATIONAL_NOTE in detail
-        why = self._why(detail)
+        value = float(result.value)
         if self._composite:
             backend, informational = self._metric.provenance(result)
-            result = MetricResult(result.name, result.value, detail)
-            why = None
+            result, why = MetricResult(result.name, value, detail), None
+        else:
+            informational = backend in info.informational or INFORMATIONAL_NOTE in detail
+            result, why = self._proof(MetricResult(result.name, value, detail))
         return Score(result, "informational" if informational else "ok", backend, info.version, elapsed, why)
 
-    def _why(self, detail: dict[str, Any]) -> str | None:
-        """The sentence that a metric hands over in its detail. It stays there only where it is declared."""
-        why = detail.get("why") if self._declares_why else detail.pop("why", None)
-        if not isinstance(why, str) or not why:
-            return None
-        # Our own metrics have cut theirs already.
-        return why if len(why) <= LONGEST and why.isprintable() else sentence(why)
+    def _proof(self, result: MetricResult) -> tuple[MetricResult, str | None]:
+        """A result as it is kept, and the sentence that the metric handed over in its detail.
+
+        The detail keeps its ``why`` only where it is declared, or says more than the sentence can.
+        """
+        why = result.detail.get("why")
+        if not isinstance(why, str):
+            return result, None
+        proof = sentence(why) or None
+        if self._declares_why or len(why) > LONGEST:
+            return result, proof
+        # A copy: the metric may hand over the same object again.
+        detail = {**result.detail}
+        del detail["why"]
+        return MetricResult(result.name, result.value, detail), proof
 
 
 def failure(name: str, error: BaseException) -> MetricResult:

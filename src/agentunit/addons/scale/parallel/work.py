@@ -83,7 +83,7 @@ class Collector:
         self._case_ids.append(own_id)
         self.tally.add(own_id or f"case-{self._first + place + 1}", item, case.scores)
         for builder, score in zip(self._builders, case.scores.values(), strict=True):
-            builder.add(place, 0, score)
+            builder.add(score)
         if self._slices is not None:
             self._slices.add(item.case.metadata)
         if self._lines is not None:
@@ -114,7 +114,7 @@ class Collector:
 
 
 # A unit may be a whole file of any size: what it adds up to is handed on after so many records or bytes of lines.
-_RECORDS_A_BLOCK = 4096
+_RECORDS_A_BLOCK = 1024
 _LINE_BYTES_A_BLOCK = 8 << 20
 
 Lines = bytes | bytearray

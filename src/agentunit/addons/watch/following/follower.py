@@ -23,7 +23,6 @@ from agentunit.core.results import InputError, Score, encode_json
 from agentunit.engine.deciding.cut_offs import number_keys
 from agentunit.engine.scoring.scored_run import infos_as_data
 from agentunit.metrics.base import MetricInfo, describe
-from agentunit.store.portable import masked_score
 from agentunit.store.run_store import RunStore
 from agentunit.store.schema import StoreError
 from agentunit.store.score_blocks import ScoreBuffer
@@ -71,11 +70,7 @@ class KeptRuns:
             self._state.n_kept += 1
             record = each.record
             lines.append((run_id, position, 0, record.case.id, int(each.failed), 0.0, encode_record(record)))
-            scores = each.scores or {}
-            if self._store.masking.is_on:
-                # Details quote what was scored.
-                scores = {name: masked_score(score, self._store) for name, score in scores.items()}
-            waiting.add(position, 0, scores)
+            waiting.add(position, 0, each.scores or {})
         self._store.add_lines(lines)
         self._store.add_blocks(run_id, waiting.take())
 
