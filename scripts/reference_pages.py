@@ -30,6 +30,7 @@ _DESCRIBED_ELSEWHERE = {
     "DatasetCase",
     "MetricInfo",
     "Outcome",
+    "Run",
     "RunSummary",
     "Suite",
     "TraceEvent",
