@@ -3,6 +3,8 @@
     python -m benchmarks.verdicts                     200 seeds a row, about two hours
     python -m benchmarks.verdicts --cases 66          some minutes
     python -m benchmarks.verdicts --answers yes/no    the same agent as a classifier
+    python -m benchmarks.verdicts --before 1 --earlier 6 --cases 66
+                                                      a baseline after six runs, with tries again of its own
     python -m benchmarks.verdicts --command-line      20 seeds a row through ``agentunit run`` as well
 
 The last tables are kept in ``benchmarks/VERDICTS.md``.
@@ -46,7 +48,7 @@ from agentunit.engine.deciding.case_records import answer_digest
 from agentunit.engine.deciding.checks import ANSWERED
 from agentunit.engine.deciding.compare import compare_runs, open_checks
 from agentunit.engine.deciding.decision import EXIT_CANNOT_TELL, EXIT_FAILED, Decision, decide_run
-from agentunit.engine.deciding.trying import TryingAgain
+from agentunit.engine.deciding.trying import TryingAgain, tries_needed
 from agentunit.engine.scoring.scored_run import ScoredRun, run_from_store
 from agentunit.formulas.paired import mcnemar_test
 from agentunit.store.opening import DEFAULT_PATH
@@ -60,6 +62,8 @@ Version = Literal["before", "now"]
 # Answers that never come again need not be compared: reading them takes longer than all the rest.
 UNREAD = "own texts"
 _OUTAGE_SHARE = 0.1
+_FIRST_EARLIER = 1000
+"""What an agent is asked in earlier runs is none of its other tries."""
 _CALL_S = 1.0
 _EXACT_BELOW, _PAIRED_ALPHA = 25, 0.05
 
@@ -101,6 +105,8 @@ class Setting:
     n_broken: int = 0
     n_now: int = 1
     answers: Answers = "own texts"
+    n_earlier: int = 0
+    """So many runs of one try came before the baseline, in which what newly failed was tried again."""
 
 
 class Agent:
@@ -155,6 +161,8 @@ class Trial:
         self.agent = Agent(setting, seed)
         self._records: dict[Version, list[StoredRecord]] = {"before": [], "now": []}
         self.baseline = self._run("before", setting.n_before)
+        if setting.n_earlier:
+            self._add_earlier()
         self.candidate = self._run("now", setting.n_now)
 
     def _run(self, version: Version, n_repeats: int) -> ScoredRun:
@@ -173,6 +181,26 @@ class Trial:
         if self.setting.answers != UNREAD:
             run.read_records = partial(iter, self._records[version])
         return run
+
+    def _add_earlier(self) -> None:
+        """Give the baseline the tries of runs before it, and those again that it made beside them."""
+        setting, baseline = self.setting, self.baseline
+        checks: list[list[Any]] = []
+        baseline.again_metrics[CHECK] = []
+        for place in range(setting.n_cases):
+            passes = [self.agent.passes("before", place, _FIRST_EARLIER + nth) for nth in range(setting.n_earlier)]
+            checks.append([case_name(place), CHECK, [["lexical", "1"]], "".join(str(int(each)) for each in passes)])
+            n_tries = setting.n_before
+            is_newly_failing = 2 * sum(passes) > len(passes) and not any(
+                self.agent.passes("before", place, nth) for nth in range(n_tries)
+            )
+            while is_newly_failing and n_tries < tries_needed(setting.n_cases, 0):
+                record, rows = self._try("before", place, FIRST_AGAIN + n_tries, n_tries, 0.0)
+                baseline.again_records.append(record)
+                baseline.again_metrics[CHECK] += rows
+                is_newly_failing = rows[0].value != 1.0
+                n_tries += 1
+        baseline.history = {"format": 1, "checks": checks}
 
     def _try(
         self, version: Version, place: int, repeat: int, nth: int, time_s: float
@@ -308,7 +336,7 @@ class Row:
         cells = [
             setting.noise,
             setting.n_cases,
-            setting.n_before,
+            f"{setting.n_before}, {setting.n_earlier} runs" if setting.n_earlier else setting.n_before,
             setting.n_now,
             setting.n_broken,
             false,
@@ -433,13 +461,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--noises", nargs="+", choices=list(NOISES), default=list(NOISES))
     parser.add_argument("--cases", type=int, nargs="+", default=[66, 200, 600, 2000], help="cases a run")
     parser.add_argument("--before", type=int, nargs="+", default=[1, 3, 5, 10], help="tries of each case before")
+    parser.add_argument("--earlier", type=int, default=0, help="runs of one try before the baseline (default: none)")
     parser.add_argument("--now", type=int, default=1, help="planned tries of each case now (default: 1)")
     parser.add_argument("--broken", type=int, nargs="+", default=[0, 1, 3, 9], help="cases that are broken now")
     parser.add_argument("--answers", choices=get_args(Answers), default="own texts", help="what the answers look like")
     parser.add_argument("--command-line", action="store_true", help="have 'agentunit run' decide, too")
     options = parser.parse_args(arguments)
     settings = [
-        Setting(noise, n_cases, n_before, n_broken, options.now, options.answers)
+        Setting(noise, n_cases, n_before, n_broken, options.now, options.answers, options.earlier)
         for n_cases in options.cases
         for noise in options.noises
         for n_broken in options.broken

@@ -13,7 +13,7 @@ from agentunit.formulas.sustainability import KM_PER_KG, TREES_PER_KG
 from agentunit.metrics.base import MetricInfo, describe
 from agentunit.metrics.registry import DEFAULT_METRICS, MetricRegistry, import_path, parameter_defaults
 from agentunit.metrics.trust import describe_trust
-from agentunit.multiagent import CoordinationMetrics, EmergentBehaviorMetrics, NetworkMetrics
+from agentunit.multiagent import CoordinationMetrics, EmergentBehaviorMetrics, NetworkMetrics, analyzers
 from agentunit.privacy.findings import PII_TYPES
 from agentunit.privacy.metrics import PIILeakageMetric
 from agentunit.reports.figures import describe_values
@@ -228,9 +228,10 @@ def _multi_agent() -> list[str]:
 
 
 def _field_notes(kind: type) -> dict[str, str]:
-    """The texts below the fields of a data class."""
-    (definition,) = ast.parse(dedent(inspect.getsource(kind))).body
-    assert isinstance(definition, ast.ClassDef)
+    """The texts below the fields of a data class of the analyzers."""
+    # The class names the package that users import it from, not the module that has its source.
+    defined = ast.parse(inspect.getsource(analyzers)).body
+    (definition,) = (each for each in defined if isinstance(each, ast.ClassDef) and each.name == kind.__name__)
     notes = {}
     for field, below in zip(definition.body, definition.body[1:], strict=False):
         if isinstance(field, ast.AnnAssign) and isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant):

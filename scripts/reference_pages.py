@@ -16,7 +16,17 @@ from agentunit.cli.main import cli
 _GENERATED = "<!-- Generated from the code (`make docs`); do not edit by hand. -->"
 # Objects that stand beside one another on the page, in the order in which a reader meets them.
 _GROUPS = {
-    "Score and run": ["score", "Run", "run", "RunResult", "Suite", "read_records", "configure"],
+    "Score and run": [
+        "score",
+        "Run",
+        "run",
+        "RunResult",
+        "Suite",
+        "compare",
+        "Comparison",
+        "read_records",
+        "configure",
+    ],
     "Records": ["Record", "DatasetCase", "TraceLog", "TraceEvent", "Outcome", "decode_record", "encode_record"],
     "Results": ["CaseScores", "Score", "MetricResult", "RunSummary"],
     "Metrics": ["Metric", "MetricInfo", "CompositeMetric", "resolve_metrics", "register_metric", "DEFAULT_METRICS"],
@@ -26,6 +36,7 @@ _GROUPS = {
 
 # Objects that have a page of their own: a sentence is enough.
 _DESCRIBED_ELSEWHERE = {
+    "Comparison",
     "CompositeMetric",
     "DatasetCase",
     "MetricInfo",

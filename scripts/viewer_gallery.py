@@ -47,6 +47,7 @@ def _label_some(page: Any) -> None:
 def _open_first(page: Any) -> None:
     page.locator("button.change-head").first.click()
     page.wait_for_selector(".change-body mark, .change-body ins, .change-body del")
+    page.evaluate("document.getElementById('differences').scrollIntoView()")
 
 
 def pictures(runs: dict[str, list[str]]) -> dict[str, Picture]:

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from agentunit import doors
+
 if sys.version_info < (3, 11):
     pytest.skip("pyproject.toml is read with tomllib", allow_module_level=True)
 
@@ -81,3 +83,37 @@ def test_heavy_packages_are_refused_everywhere_but_where_they_live() -> None:
     light = modules_in(PACKAGE) - HEAVY_ROOMS
     light |= {f"addons.{name}" for name in modules_in(PACKAGE / "addons") - HEAVY_ADDONS}
     assert set(contract["source_modules"]) == {f"agentunit.{name}" for name in light}
+
+
+# What an add-on asks of another one by name, and why it may. The design page says what each must offer.
+BETWEEN_ADDONS = {
+    ("ragas", "judge_backend"): "RAGAS asks through the judge's client: one cap, one cache, one sum",
+    ("review", "read_document"): "the doctor looks at tests of other tools",
+    ("review", "read_foreign"): "the doctor looks at tests of other tools",
+    ("viewer", "label_questions"): "people also label in the browser",
+    ("viewer", "label_session"): "people also label in the browser",
+    ("viewer", "open_score_table"): "a table of scores opens as a run, without being held in memory",
+}
+
+
+def parts_asked_for(path: Path) -> list[str]:
+    return re.findall(r'\bpart\(\s*"(\w+)"', path.read_text(encoding="utf-8"))
+
+
+def test_every_part_that_is_asked_for_is_in_the_table_and_the_other_way_round() -> None:
+    files = [path for path in PACKAGE.rglob("*.py") if path.name != "doors.py"]
+    assert {name for path in files for name in parts_asked_for(path)} <= set(doors._PARTS)
+    # Some names are chosen by a table of their own.
+    source = "".join(path.read_text(encoding="utf-8") for path in files)
+    assert [name for name in doors._PARTS if f'"{name}"' not in source] == []
+
+
+def test_addons_ask_each_other_only_for_what_is_listed() -> None:
+    asked = set()
+    for path in sorted((PACKAGE / "addons").rglob("*.py")):
+        addon = path.relative_to(PACKAGE / "addons").parts[0]
+        asked |= {(addon, name) for name in parts_asked_for(path) if not doors._PARTS[name].startswith(f"{addon}.")}
+    assert asked == set(BETWEEN_ADDONS)
+    page = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
+    for addon, name in asked:
+        assert re.search(rf"^\| `{addon}` \| .*`{name}`", page, re.MULTILINE), (addon, name)

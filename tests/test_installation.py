@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from agentunit import installation
-from agentunit.installation import install_command, reinstall_command, remote_install_command
+from agentunit.installation import install_command, reinstall_command, remote_install_command, wheels_command
 
 ROOT = Path(__file__).parents[1]
 
@@ -65,14 +65,42 @@ def test_installed_from_a_checkout_that_is_still_there(origin: Any, tmp_path: Pa
 
 
 def test_installed_from_a_repository(origin: Any) -> None:
-    vcs = {"vcs": "git", "requested_revision": "main"}
+    vcs = {"vcs": "git", "requested_revision": "main", "commit_id": "a" * 40}
     origin({"url": "https://example.com/a.git", "vcs_info": vcs})
-    place = "git+https://example.com/a.git@main"
+    place = f"git+https://example.com/a.git@{'a' * 40}"
     assert install_command("local") == f'pip install "{place}#subdirectory=packages/agentunit-local"'
     assert install_command("otel") == f'pip install "agentunit-eval[otel] @ {place}"'
     local = f'"{place}#subdirectory=packages/agentunit-local"'
     assert remote_install_command() == f'pip install "{place}" {local}'
     assert install_command("local-large") == f'pip install {local} {local[:-1]}-large"'
+
+
+@pytest.mark.parametrize("address", ["https://me:secret@example.com/a/b.git", "git@example.com:a/b.git"])
+def test_a_checkout_whose_commit_is_in_its_repository(origin: Any, tmp_path: Path, address: str) -> None:
+    checkout = tmp_path / "checkout"
+    (checkout / "packages/agentunit-local").mkdir(parents=True)
+    (checkout / "packages/agentunit-local/pyproject.toml").touch()
+
+    def git(*arguments: str) -> str:
+        named = ["-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false"]
+        command = ["git", *named, *arguments]
+        return subprocess.run(command, cwd=checkout, check=True, capture_output=True, text=True).stdout.strip()
+
+    git("init", "--quiet")
+    git("add", "--all")
+    git("commit", "--quiet", "--message", "first")
+    git("remote", "add", "origin", address)
+    origin({"url": checkout.as_uri(), "dir_info": {}})
+    wheels = "pip install wheels/agentunit_eval-*.whl wheels/agentunit_local-*.whl"
+    assert remote_install_command() == wheels
+    commit = git("rev-parse", "HEAD")
+    git("update-ref", "refs/remotes/origin/main", commit)
+    place = f"git+https://example.com/a/b.git@{commit}"
+    assert remote_install_command() == f'pip install "{place}" "{place}#subdirectory=packages/agentunit-local"'
+    git("commit", "--quiet", "--allow-empty", "--message", "not pushed")
+    assert remote_install_command() == wheels
+    local = checkout / "packages/agentunit-local"
+    assert wheels_command() == f"pip wheel --no-deps --wheel-dir wheels {checkout} {local}"
 
 
 UNKNOWN = [
@@ -103,6 +131,7 @@ def test_beside_a_wheel_that_was_installed_the_others_are_found(origin: Any, tmp
     local.touch()
     origin({"url": (wheels / "agentunit_eval-0.1.0-py3-none-any.whl").as_uri(), "archive_info": {}})
     assert install_command("local") == f'pip install "{local}"'
+    assert wheels_command() == f'cp FOLDER_OF_WHEELS/agentunit_eval-*.whl "{local}" wheels/'
     assert install_command("local-large") == f'pip install "{local}" FOLDER_OF_WHEELS/agentunit_local_large-*.whl'
 
 

@@ -1,6 +1,6 @@
 """How much of the house `agentunit run` walks through: seven trivial cases with one check.
 
-The bounds are a little above what was reached on 2026-11-19 (126 modules, 573 functions in 75 files): a few functions
+The bounds are a little above what was reached on 2026-11-19 (129 modules, 563 functions in 75 files): a few functions
 depend on timing and on what is installed. Lower them when a change takes less; a change that needs more says why.
 """
 
@@ -13,8 +13,8 @@ import sys
 
 import pytest
 
-MOST_MODULES = 130
-MOST_FUNCTIONS = 600
+MOST_MODULES = 135
+MOST_FUNCTIONS = 590
 MOST_FILES = 80
 
 _SUITE = """

@@ -47,7 +47,7 @@ def add_run(file: Path, n: int, name: str = "made-up") -> str:
         run_id = store.create_run(name, agentunit_version="1", settings=settings, n_planned=n).id
         with store.transaction():
             for position, each in enumerate(records(n)):
-                store.add_record(run_id, position, 0, each, failed=False, elapsed_s=0.25)
+                store.add_lines([(run_id, position, 0, each.case.id, 0, 0.25, encode_record(each))])
         store.set_status(run_id, "finished")
     return run_id
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from operator import mul
 
 from agentunit.addons.review.labeling.agreement import (
     accuracy,
     balanced_accuracy,
     bootstrap_statistic_interval,
-    precision_recall_f1,
 )
 from agentunit.addons.review.labeling.scorer_agreement import ScoredRow, verdict_of
 from benchmarks.validity.measure import Figure, Scorer, mean_of_sets, tidy
@@ -65,7 +65,9 @@ def fault_f1_figure(scorer: Scorer, dataset: str, rows: Sequence[ScoredRow]) -> 
 
 def _fault_f1(labels: Sequence[int], verdicts: Sequence[int]) -> float | None:
     bad, called_bad = [1 - label for label in labels], [1 - verdict for verdict in verdicts]
-    return precision_recall_f1(bad, called_bad).f1
+    n_hits = sum(map(mul, bad, called_bad))
+    n_marked = sum(bad) + sum(called_bad)
+    return 2 * n_hits / n_marked if n_marked else None
 
 
 def _with_interval(

@@ -59,7 +59,7 @@ def long_transcript(path: Path, n_events: int, characters: int) -> str:
     with Store(path) as store:
         run_id = _begin(store, "long", 1)
         record = Record(DatasetCase("long", "Refactor the parser.", "Done."), TraceLog(events), "Done.")
-        store.add_record(run_id, 0, 0, record, failed=False, elapsed_s=1.0)
+        store.add_lines([(run_id, 0, 0, "long", 0, 1.0, encode_record(record))])
         store.set_status(run_id, "finished")
     return run_id
 

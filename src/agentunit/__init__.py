@@ -5,12 +5,18 @@ Everything below loads on first use, so that ``import agentunit`` costs next to 
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from agentunit.moved import find_moved_modules
+from agentunit.public import lazy_names
 
 if TYPE_CHECKING:
+    from agentunit import metrics as metrics
+    from agentunit import multiagent as multiagent
+    from agentunit import multimodal as multimodal
+    from agentunit import privacy as privacy
+    from agentunit import probes as probes
+    from agentunit import sustainability as sustainability
     from agentunit.addons.redact.live import redacting_processor
     from agentunit.configuration import configure
     from agentunit.core.case import DatasetCase
@@ -26,8 +32,9 @@ if TYPE_CHECKING:
         TraceEvent,
         TraceLog,
     )
+    from agentunit.engine.deciding.comparison import Comparison
     from agentunit.engine.recording.suite import Suite
-    from agentunit.engine.recording.suite_run import RunResult, run
+    from agentunit.engine.recording.suite_run import RunResult, compare, run
     from agentunit.engine.scoring.records import Run, score
     from agentunit.metrics.base import CompositeMetric, Metric, MetricInfo
     from agentunit.metrics.registry import DEFAULT_METRICS, register_metric, resolve_metrics
@@ -37,46 +44,12 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_HOMES = {
-    "AgentInteraction": "core.trace",
-    "AgentRole": "core.trace",
-    "CaseScores": "core.results",
-    "CompositeMetric": "metrics.base",
-    "ConflictEvent": "core.trace",
-    "DEFAULT_METRICS": "metrics.registry",
-    "DatasetCase": "core.case",
-    "HandoffEvent": "core.trace",
-    "InteractionType": "core.trace",
-    "Metric": "metrics.base",
-    "MetricInfo": "metrics.base",
-    "MetricResult": "core.results",
-    "Outcome": "core.records",
-    "Record": "core.records",
-    "Run": "engine.scoring.records",
-    "RunResult": "engine.recording.suite_run",
-    "RunSummary": "core.results",
-    "Score": "core.results",
-    "Suite": "engine.recording.suite",
-    "TraceEvent": "core.trace",
-    "TraceLog": "core.trace",
-    "capture_spans": "traces.live.capture",
-    "configure": "configuration",
-    "decode_record": "core.codec",
-    "encode_record": "core.codec",
-    "instrument": "traces.live.instrument",
-    "read_records": "traces.reading",
-    "register_metric": "metrics.registry",
-    "redacting_processor": "addons.redact.live",
-    "resolve_metrics": "metrics.registry",
-    "run": "engine.recording.suite_run",
-    "score": "engine.scoring.records",
-}
-
 __all__ = [
     "DEFAULT_METRICS",
     "AgentInteraction",
     "AgentRole",
     "CaseScores",
+    "Comparison",
     "CompositeMetric",
     "ConflictEvent",
     "DatasetCase",
@@ -95,6 +68,7 @@ __all__ = [
     "TraceEvent",
     "TraceLog",
     "capture_spans",
+    "compare",
     "configure",
     "decode_record",
     "encode_record",
@@ -109,16 +83,26 @@ __all__ = [
 
 find_moved_modules()
 
-
-def __getattr__(name: str) -> Any:
-    if name == "probes":
-        return import_module("agentunit.probes")
-    if name in _HOMES:
-        value = getattr(import_module(f"agentunit.{_HOMES[name]}"), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module 'agentunit' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted([*__all__, "__version__"])
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            ".": "metrics multiagent multimodal privacy probes sustainability",
+            ".addons.redact.live": "redacting_processor",
+            ".configuration": "configure",
+            ".core.case": "DatasetCase",
+            ".core.codec": "decode_record encode_record",
+            ".core.records": "Outcome Record",
+            ".core.results": "CaseScores MetricResult RunSummary Score",
+            ".core.trace": "AgentInteraction AgentRole ConflictEvent HandoffEvent InteractionType TraceEvent TraceLog",
+            ".engine.deciding.comparison": "Comparison",
+            ".engine.recording.suite": "Suite",
+            ".engine.recording.suite_run": "RunResult compare run",
+            ".engine.scoring.records": "Run score",
+            ".metrics.base": "CompositeMetric Metric MetricInfo",
+            ".metrics.registry": "DEFAULT_METRICS register_metric resolve_metrics",
+            ".traces.live.capture": "capture_spans",
+            ".traces.live.instrument": "instrument",
+            ".traces.reading": "read_records",
+        },
+    )

@@ -7,13 +7,13 @@ listed here. A row costs nothing until it is asked for.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
+
+from agentunit.plugins import import_target
 
 _PARTS: dict[str, str] = {
     "alert_target": "watch.alerting:AlertTarget",
     "ask_about_pairs": "judge.win_rate:ask_about_pairs",
-    "ask_before_sending": "judge.sending_notice:ask_before_sending",
     "asking": "judge.questions:Asking",
     "check_table_output": "scale.table_output:check_table_output",
     "checked_audio": "media.speech:checked_audio",
@@ -25,9 +25,6 @@ _PARTS: dict[str, str] = {
     "encode_atif": "formats.coding.atif_writer:encode_atif",
     "encode_openai": "formats.writing.openai_writer:encode_openai",
     "encode_otlp": "formats.writing.otlp_writer:encode_otlp",
-    "erase_followed_before": "watch.followed_table:erase_older",
-    "erase_followed_cases": "watch.followed_table:erase_cases",
-    "estimated_sending": "judge.sending:estimated_sending",
     "examine_files": "review.doctor_traces:examine_files",
     "find_addresses_in": "names.addresses:find_addresses_in",
     "find_names_in": "names.names:find_names_in",
@@ -38,12 +35,10 @@ _PARTS: dict[str, str] = {
     "follow_share": "watch.following.sampling:parse_share",
     "import_cases": "imports.import_command:import_cases",
     "import_labels": "review.import_labels:import_labels",
-    "judge_all": "judge.judge_backend:judge_all",
     "judge_answers": "judge.doctor:judge_answers",
     "judge_backend": "judge.judge_backend:JudgeBackend",
     "judge_cache": "judge.cache:folder_in_force",
     "judge_cache_finding": "judge.doctor:cache_finding",
-    "judge_embeddings": "judge.embeddings:ServerEmbeddings",
     "judge_in_force": "judge.settings:configured",
     "judge_values": "judge.settings:configured_values",
     "label_questions": "review.labeling.rating:label_questions",
@@ -75,7 +70,6 @@ _PARTS: dict[str, str] = {
     "score_items": "scale.parallel.scored_items:score_items",
     "score_suspects": "review.suspects_command:score_suspects",
     "score_table_sink": "scale.table_output:TableSink",
-    "sending_lines": "judge.sending_notice:sending_lines",
     "several_processes": "scale.several_processes:SeveralProcesses",
     "spacy_unready": "names.spacy_model:spacy_unready",
     "spacy_weights_command": "names.spacy_model:weights_command",
@@ -88,5 +82,9 @@ _PARTS: dict[str, str] = {
 
 def part(name: str) -> Any:
     """What stands in the table under a name, imported when it is asked for."""
-    module, _, attribute = _PARTS[name].partition(":")
-    return getattr(import_module(f"agentunit.addons.{module}"), attribute)
+    return import_target(f"agentunit.addons.{_PARTS[name]}")
+
+
+def addon_names() -> list[str]:
+    """The add-ons that something is asked of."""
+    return sorted({target.partition(".")[0] for target in _PARTS.values()})

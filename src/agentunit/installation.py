@@ -42,14 +42,23 @@ def reinstall_command() -> str:
 
 
 def remote_install_command() -> str:
-    """The command that installs AgentUnit and its local model on another machine.
+    """The command that installs AgentUnit and its local model on another machine: from a commit of a repository.
 
-    Where the repository is unknown, that is from wheels which the user puts into the folder ``wheels``.
+    Where no repository is known that has the commit, that is from wheels which ``wheels_command`` makes.
     """
-    repository = _origin().repository
+    checkout = _checkout()
+    repository = _origin().repository if checkout is None else _published(checkout)
     if repository is not None:
         return _pip_install(repository, f"{repository}#subdirectory={LOCAL_FOLDER}")
     return f"pip install {' '.join(f'wheels/{_wheel_name(each)}' for each in (DISTRIBUTION, LOCAL_FOLDER))}"
+
+
+def wheels_command() -> str:
+    """The command that puts the wheels of AgentUnit and its local model into the folder ``wheels``."""
+    checkout = _checkout()
+    if checkout is None:
+        return f"cp {_quoted(_wheel(DISTRIBUTION))} {_quoted(_wheel(LOCAL_FOLDER))} wheels/"
+    return f"pip wheel --no-deps --wheel-dir wheels {_quoted(str(checkout))} {_quoted(str(checkout / LOCAL_FOLDER))}"
 
 
 def _pip_install(*targets: str) -> str:
@@ -98,6 +107,25 @@ def _checkout() -> Path | None:
     return stated if stated is not None and _holds_local(stated) else None
 
 
+def _published(checkout: Path) -> str | None:
+    """A checkout's commit in the repository it was cloned from, as pip names it; ``None`` where it is not there."""
+    import subprocess
+
+    def git(*arguments: str) -> str:
+        try:
+            done = subprocess.run(["git", "-C", str(checkout), *arguments], capture_output=True, text=True)
+        except OSError:
+            return ""
+        return "" if done.returncode else done.stdout.strip()
+
+    # pip does not read addresses like git@host:path; and no password may end up in a workflow.
+    address = re.sub(r"^(?:ssh://)?git@([^:/]+)[:/]", r"https://\1/", git("remote", "get-url", "origin"))
+    address = re.sub(r"^https://[^/@]*@", "https://", address)
+    commit = git("rev-parse", "HEAD")
+    is_there = address.startswith("https://") and git("branch", "--remotes", "--contains", commit)
+    return f"git+{address}@{commit}" if is_there else None
+
+
 def _holds_local(folder: Path) -> bool:
     return (folder / LOCAL_FOLDER / "pyproject.toml").is_file()
 
@@ -130,8 +158,9 @@ def _origin() -> _Origin:
         facts = msgspec.json.decode(noted) if noted else {}
         url = urlsplit(facts["url"])
         if "vcs_info" in facts:
-            system, revision = facts["vcs_info"].get("vcs", "git"), facts["vcs_info"].get("requested_revision")
-            return _Origin(repository=f"{system}+{facts['url']}" + (f"@{revision}" if revision else ""))
+            # The commit, not the branch that it was asked for by: that may have moved since.
+            system, commit = facts["vcs_info"].get("vcs", "git"), facts["vcs_info"]["commit_id"]
+            return _Origin(repository=f"{system}+{facts['url']}@{commit}")
     except (PackageNotFoundError, OSError, msgspec.DecodeError, AttributeError, KeyError, TypeError, ValueError):
         return _Origin()
     if url.scheme != "file":

@@ -17,6 +17,7 @@ _MOVED = {
     "agentunit.engine.rescoring": "agentunit.engine.scoring.rescoring",
     "agentunit.engine.runner": "agentunit.engine.recording.runner",
     "agentunit.engine.scored_run": "agentunit.engine.scoring.scored_run",
+    "agentunit.formulas.sequential": "agentunit.formulas.bounded_mean",
     "agentunit.metrics.case_assertions": "agentunit.addons.review.case_assertions",
     "agentunit.metrics.language": "agentunit.addons.language.answer_language",
     "agentunit.metrics.rubric": "agentunit.addons.judge.rubric_metric",

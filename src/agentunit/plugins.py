@@ -22,7 +22,7 @@ _reported: set[str] = set()
 
 
 class PluginError(ValueError):
-    """Something that an installed package brought and that cannot be used; the message names the package."""
+    """Something that an installed package or an add-on brings and that cannot be used; the message names which."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,27 @@ class Plugin:
 
     def load(self) -> Any:
         """Import what the target names."""
-        module_name, _, attribute = self.target.partition("[")[0].strip().partition(":")
+        return import_target(self.target.partition("[")[0].strip())
+
+
+_ADDONS = "agentunit.addons."
+
+
+def import_target(target: str) -> Any:
+    """What ``module:attribute`` names. An add-on that is missing or broken is a ``PluginError`` that names it."""
+    module_name, _, attribute = target.partition(":")
+    try:
         module = import_module(module_name)
-        return attrgetter(attribute)(module) if attribute else module
+    except ImportError as error:
+        if not module_name.startswith(_ADDONS):
+            raise
+        name = module_name.removeprefix(_ADDONS).partition(".")[0]
+        is_missing = (error.name or "").startswith(f"{_ADDONS}{name}")
+        state = "is not installed" if is_missing else f"cannot be loaded ({error})"
+        from agentunit.installation import reinstall_command
+
+        raise PluginError(f"the add-on {name!r} of AgentUnit {state}: {reinstall_command()}") from error
+    return attrgetter(attribute)(module) if attribute else module
 
 
 class PluginTable(Generic[T]):

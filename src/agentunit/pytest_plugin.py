@@ -74,9 +74,12 @@ def agentunit_eval(request: pytest.FixtureRequest) -> Any:
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
     """Run a test that is marked "k of n" n times, each time as pytest and its other plugins would."""
     __tracebackhide__ = True
-    if pyfuncitem.get_closest_marker(_MARKER) is None or IS_ATTEMPT in pyfuncitem.stash:
-        return (yield)
-    return (yield from _part("pytest_attempts")(pyfuncitem))
+    if pyfuncitem.get_closest_marker(_MARKER) is not None and IS_ATTEMPT not in pyfuncitem.stash:
+        return (yield from _part("pytest_attempts")(pyfuncitem))
+    result = yield
+    if GATHERING in pyfuncitem.stash:
+        pyfuncitem.stash[GATHERING].end()
+    return result
 
 
 @pytest.hookimpl(wrapper=True)

@@ -14,9 +14,9 @@ from judge_faults import failing
 from judge_server import JudgeServer
 from viewer_client import report_text
 
-from agentunit.addons.judge import sending_notice as consent
 from agentunit.addons.judge.settings import configure_judge
 from agentunit.backends.quality import load_backend
+from agentunit.cli import sending_notice as consent
 from agentunit.core.conversation import exchanges_of
 from agentunit.engine.scoring import judging as judge_runs
 from agentunit.store.sqlite import Store

@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from click.testing import CliRunner
+from kept_records import add_record
 
 from agentunit.addons.judge.cache import KeptReply, ReplyCache, cache_contents, cache_folder
 from agentunit.cli.main import cli
@@ -44,7 +45,7 @@ def made_store() -> str:
     with open_store("runs.db") as store:
         run = store.create_run("desk", agentunit_version="1", settings={}).id
         for position, user in enumerate(("jane-4711", "omar-4712")):
-            store.add_record(run, position, 0, record(f"q{position}", user), failed=False, elapsed_s=0.1)
+            add_record(store, run, position, 0, record(f"q{position}", user), failed=False, elapsed_s=0.1)
         export_run(store, run, "run.json")
     return run
 
@@ -105,7 +106,7 @@ def test_a_judges_cache_that_is_named_is_cleared() -> None:
 def test_what_a_file_decided_goes_with_a_record_that_it_may_quote() -> None:
     with open_store("runs.db") as store:
         run = store.create_run("desk", agentunit_version="1", settings={}).id
-        store.add_record(run, 0, 0, record("q0", "jane-4711"), failed=False, elapsed_s=0.1)
+        add_record(store, run, 0, 0, record("q0", "jane-4711"), failed=False, elapsed_s=0.1)
         quoting = msgspec.Raw(b'{"why":"the secret of jane-4711"}')
         store.add_decision(run, StoredDecision(1.0, "run", "fail", "FAIL: q0", quoting))
         export_run(store, run, "run.json", history={"q0": 3})
@@ -194,8 +195,8 @@ def test_a_masked_store_knows_whom_to_erase() -> None:
         store.masking.turn_on()
         run = store.create_run("desk", agentunit_version="1", settings={}).id
         for position, user in enumerate(("jane@example.org", "omar@example.org")):
-            store.add_record(run, position, 0, record(f"q{position}", user), failed=False, elapsed_s=0.1)
-        store.add_record(run, 2, 0, record("eve@example.org", "u-1"), failed=False, elapsed_s=0.1)
+            add_record(store, run, position, 0, record(f"q{position}", user), failed=False, elapsed_s=0.1)
+        add_record(store, run, 2, 0, record("eve@example.org", "u-1"), failed=False, elapsed_s=0.1)
     assert "erased 1 record" in runs("--erase", "user=jane@example.org", "--store", "runs.db")
     assert "erased 1 record" in runs("--erase", "case=eve@example.org", "--store", "runs.db")
     assert "erased 0 records" in runs("--erase", "user=jane@example.org", "--store", "runs.db")

@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 import pyarrow.parquet
 import pytest
 from click.testing import CliRunner, Result
+from kept_records import add_record
 from viewer_client import report_text
 
 import agentunit
@@ -36,7 +37,7 @@ def add_run(store: Store, run_id: str, records: list[Record], *, repeats: int = 
     for position, record in enumerate(records):
         for repeat in range(repeats):
             failed = record.trace.metadata.get("failure") is not None and repeat == repeats - 1
-            store.add_record(run_id, position, repeat, record, failed=failed, elapsed_s=0.5)
+            add_record(store, run_id, position, repeat, record, failed=failed, elapsed_s=0.5)
             for case in agentunit.score([record], ["task_success", "tool_success", "faithfulness", "cost"]):
                 store.add_scores(run_id, position, repeat, case.scores)
     store.set_status(run_id, "finished", finished_at=created_at + 5)
@@ -358,10 +359,23 @@ def test_export_takes_what_counts(verb):
         add_run(store, "20250104-new", worse, created_at=1.91e9)
 
     held = ("--gate", "task_success >= 0", "--baseline", "20250103-old", "--on", "task_success")
-    assert verb("export", "last", "--to", "run.md", *held).exit_code == 0
+    assert verb("export", "last", "--to", "run.md", *held).exit_code == 4
     assert Path("run.md").read_text().startswith("### `desk`: ⚠️ CANNOT TELL\n")
     assert "1 newly failing, not tried to the end (q3" in Path("run.md").read_text()
     assert verb("export", "last", "--to", "run.md", "--baseline", "20250103-old", "--on", "coast").exit_code == 2
+
+
+@pytest.mark.parametrize(("gate", "code"), [("task_success >= 0.5", 0), ("task_success >= 0.9", 1)])
+@pytest.mark.parametrize("target", ["comment.md", "junit.xml", "run.html"])
+def test_an_export_that_decides_ends_with_its_verdict(verb, target, gate, code):
+    records = [Record(DatasetCase(f"q{n}", "?"), TraceLog(), Outcome(success=n > 2, output="a")) for n in range(10)]
+    with Store(".agentunit/runs.db") as store:
+        add_run(store, "20250103-old", records, created_at=1.9e9)
+    exported = verb("export", "last", "--gate", gate, "--to", target)
+    assert exported.exit_code == code, exported.output
+    assert Path(target).exists()
+    # Who only wants the file is told that it was written.
+    assert verb("export", "last", "--to", target).exit_code == 0
 
 
 def test_a_case_of_a_record_file_is_shown_with_its_scores(invoke):

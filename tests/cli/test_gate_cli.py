@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from kept_records import add_record
 
 from agentunit.cli.compare import compare
 from agentunit.cli.export import export
@@ -37,7 +38,7 @@ def make_run(name, metrics, *, settings=None, n_failed=0, path=DEFAULT_PATH, sta
         header = store.create_run(name, agentunit_version="0", settings=settings or {}, n_planned=n_cases)
         for position in range(n_cases):
             record = decode_record(b'{"case": {"id": "q%d"}, "outcome": "x"}' % position)
-            store.add_record(header.id, position, 0, record, failed=position < n_failed, elapsed_s=0.1)
+            add_record(store, header.id, position, 0, record, failed=position < n_failed, elapsed_s=0.1)
             scores = {
                 metric: Score(
                     MetricResult(metric, values[position], {} if values[position] is not None else {"reason": "boom"}),

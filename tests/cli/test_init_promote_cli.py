@@ -15,6 +15,7 @@ import pytest
 import yaml
 from click import ClickException
 from click.testing import CliRunner, Result
+from kept_records import add_record
 
 from agentunit.addons.review.promote_command import append_cases, promote
 from agentunit.cli.init import init
@@ -69,7 +70,7 @@ def test_the_written_suite_runs_and_finds_its_bug(call, options, name, folder):
         for position, case in enumerate(cases):
             trace = TraceLog()
             outcome = Outcome(output=agent(query=case.query, trace=trace), elapsed_s=0.001)
-            store.add_record(header.id, position, 0, Record(case, trace, outcome), failed=False, elapsed_s=0.001)
+            add_record(store, header.id, position, 0, Record(case, trace, outcome), failed=False, elapsed_s=0.001)
         score_run(store, header.id, suite.metrics)
         run = run_from_store(store, header.id)
         verdicts = evaluate_gates(run, suite.gates, min_coverage=suite.min_coverage)
@@ -179,7 +180,7 @@ WORKFLOW = Path(".github/workflows/agentunit.yml")
 
 def steps_of(workflow: Path) -> tuple[dict, dict[str, str]]:
     """The job of a workflow, and the scripts of its steps by name."""
-    (job,) = yaml.safe_load(workflow.read_text(encoding="utf-8"))["jobs"].values()
+    job = yaml.safe_load(workflow.read_text(encoding="utf-8"))["jobs"]["evaluate"]
     return job, {step["name"]: step["run"] for step in job["steps"] if "run" in step}
 
 
@@ -192,8 +193,8 @@ def test_a_workflow_is_written_at_the_root_of_the_repository(call, folder):
     # YAML reads the key "on" as a truth value.
     assert set(content[True]) == {"push", "pull_request", "workflow_dispatch"}
     assert content["permissions"] == {"contents": "read", "actions": "read"}
+    assert content["env"] == {"SUITE": "suite.py" if folder == "." else "evals/suite.py"}
     job, scripts = steps_of(WORKFLOW)
-    assert job["env"]["SUITE"] == ("suite.py" if folder == "." else "evals/suite.py")
     assert scripts["Install"].splitlines()[-1].startswith("pip install ")
     assert "@SUITE@" not in str(content)
     assert "@INSTALL@" not in str(content)
@@ -207,7 +208,7 @@ def test_with_a_suite_only_the_workflow_is_written_and_never_twice(call):
     Path("suite.yaml").write_text("mine")
     assert call(init, "--ci").exit_code == 0
     assert not Path("suite.py").exists()
-    assert steps_of(WORKFLOW)[0]["env"]["SUITE"] == "suite.yaml"
+    assert yaml.safe_load(WORKFLOW.read_text(encoding="utf-8"))["env"]["SUITE"] == "suite.yaml"
     WORKFLOW.write_text("mine")
     result = call(init, "--ci")
     assert result.exit_code == 2
@@ -235,7 +236,13 @@ def test_what_each_event_is_held_to(call, tmp_path, event, fork, has_baseline, o
         Path("main-branch").mkdir()
         Path("main-branch/baseline.json").touch()
     env = {name: str(value) for name, value in job["env"].items()}
-    known = {**env, "FROM_A_FORK": fork, "GITHUB_EVENT_NAME": event, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    known = {
+        **env,
+        "SUITE": "suite.py",
+        "FROM_A_FORK": fork,
+        "GITHUB_EVENT_NAME": event,
+        "PATH": f"{tmp_path}:{os.environ['PATH']}",
+    }
     made = subprocess.run(
         ["bash", "-e", "-c", scripts["Run the suite"]], env=known, capture_output=True, text=True, check=True
     )
@@ -273,7 +280,7 @@ def run_id(call) -> str:
         header = store.create_run("suite", agentunit_version="0", settings={"suite": "my suite.py"})
         for position, repeat, outcome in outcomes:
             record = Record(cases[position], TraceLog(), outcome)
-            store.add_record(header.id, position, repeat, record, failed=bool(outcome.error), elapsed_s=0.1)
+            add_record(store, header.id, position, repeat, record, failed=bool(outcome.error), elapsed_s=0.1)
         score_run(store, header.id, ["contains", "answer_correctness", "cost"])
     return header.id
 
@@ -337,7 +344,7 @@ def test_a_conversation_becomes_a_script_with_its_answer_in_the_last_turn(call):
         header = store.create_run("suite", agentunit_version="0", settings={})
         for position, (case, trace) in enumerate(zip(cases, (TraceLog(), said, TraceLog()), strict=True)):
             record = Record(case, trace, Outcome(output="no"))
-            store.add_record(header.id, position, 0, record, failed=False, elapsed_s=0.1)
+            add_record(store, header.id, position, 0, record, failed=False, elapsed_s=0.1)
     assert "no expected output" not in call(promote, "last", "t", "u", "--to", "all.jsonl").output
     assert [each["turns"][-1] for each in lines("all.jsonl")] == [cases[0].turns[-1], "Well?"]
     assert call(promote, "last", "t", "--to", "bad.jsonl", "--expected", "new").exit_code == 0
@@ -460,7 +467,8 @@ def test_a_promoted_case_can_be_promoted_again(call, run_id):
     (case,) = load_dataset("bad.jsonl")
     with Store() as store:
         header = store.create_run("later", agentunit_version="0", settings={})
-        store.add_record(header.id, 0, 0, Record(case, TraceLog(), Outcome(output="Nice")), failed=False, elapsed_s=0.1)
+        record = Record(case, TraceLog(), Outcome(output="Nice"))
+        add_record(store, header.id, 0, 0, record, failed=False, elapsed_s=0.1)
     call(promote, "later", "q1", "--to", "again.jsonl")
     assert lines("again.jsonl")[0]["metadata"]["promoted_from"] == {"run": header.id, "output": "Nice", "scores": {}}
 

@@ -121,7 +121,7 @@ def test_an_exported_baseline_says_what_was_seen_in_the_runs_before_it(invoke):
     data = json.loads(invoke("run", "suite.py", *options).stdout)
     standing = data["comparison"]["cases"]["c19"]
     # It failed once in the run before: so many more tries are needed.
-    assert (standing["kind"], standing["passed_before"], standing["n_failed"]) == ("broken", [1, 1], 14)
+    assert (standing["kind"], standing["passed_before"], standing["n_failed"]) == ("broken", [2, 3], 14)
 
 
 def test_one_broken_case_of_many_fails_until_it_is_marked(invoke):
@@ -224,6 +224,34 @@ def test_the_printed_repair_command_works_after_the_repair(invoke, raising, is_n
         assert "2 records kept, 2 to run (2 that failed are run again)" in again.stderr
 
 
+def mend(**changes: str) -> None:
+    """Change the suite file, and nothing that its agent states: what it comes from may have changed in the same way."""
+    text = Path("suite.py").read_text().replace("agent, metrics", 'agent, agent_version="1", metrics')
+    for old, new in changes.items():
+        text = text.replace(old, new)
+    Path("suite.py").write_text(text)
+
+
+def test_a_failure_is_not_tried_again_until_it_passes(three_broken):
+    mend()
+    assert three_broken("run", "suite.py", "--baseline", "main", "--name", "new").exit_code == 1
+    mend(c20="none", c21="none", c22="none")
+    result = three_broken("rerun", "new", *NEW)
+    assert (result.exit_code, "3 broken (c20, c21, c22" in result.stdout) == (1, True)
+    assert "FAIL" in three_broken("runs").stdout
+    assert three_broken("rerun", "new", *NEW, "--replace").exit_code == 0
+
+
+def test_what_retry_failed_repaired_is_flaky(invoke):
+    Path("suite.py").write_text(RAISES.replace("RAISING", "2").replace(", max_errors=0", ""))
+    mend()
+    assert invoke("run", "suite.py").exit_code == 1
+    mend(**{"< 2": "< 0"})
+    result = invoke("run", "suite.py", "--resume", "last", "--retry-failed", "--json")
+    data = json.loads(result.stdout)["decision"]
+    assert (data["verdict"], data["counts"]["fine"], data["counts"]["flaky"]) == ("pass", 2, 2)
+
+
 def test_notes_about_the_dataset_are_printed_once_and_not_for_each_try(three_broken):
     suite = Path("suite.py").read_text()
     Path("suite.py").write_text(suite.replace('"expected_output": "yes"}', '"expected_output": "yes", "trns": ["a"]}'))
@@ -257,10 +285,31 @@ def test_tries_of_two_versions_of_an_agent_that_the_suite_names_never_mix(tmp_pa
     assert "its tries become a new run" in again.stderr
     runs = json.loads(agentunit("runs", "--json").stdout)
     assert [(run["name"], run["n_done"], run["verdict"]) for run in runs] == [
-        ("broken", 2, "pass"),
+        ("broken-rerun", 2, "pass"),
         ("broken", 12, "cannot tell"),
         ("main", 12, "pass"),
     ]
+
+
+def test_tries_of_another_agent_are_a_run_with_a_name_of_its_own(three_broken):
+    assert three_broken("run", "suite.py", "--baseline", "main", "--name", "new", "--tries", "1").exit_code == 4
+    write_suite(OLD)
+    result = three_broken("rerun", "new", "--newly-failing")
+    assert (result.exit_code, "; 3 of 24 cases run" in result.stdout) == (0, True)
+    assert "its tries become a new run, new-rerun (" in result.stderr
+    assert "3 newly failing" in three_broken("show", "new").stdout
+    assert "PASS: no change from main; 1 gate met; 3 of 24 cases run" in three_broken("show", "new-rerun").stdout
+
+
+def test_what_trying_again_may_cost_is_said_by_the_traces_alone(three_broken):
+    text = Path("suite.py").read_text()
+    text = text.replace(
+        "def agent(query):", "def agent(query, trace):\n    trace.record('llm_call', model='m', cost=0.01)"
+    )
+    Path("suite.py").write_text(text)
+    result = three_broken("run", "suite.py", "--baseline", "main")
+    said = "trying 3 newly failing checks again, each until it passes: at most 24 calls, about $0.2400"
+    assert said in result.stderr, result.stderr
 
 
 def test_nothing_left_to_try_is_said(three_broken):

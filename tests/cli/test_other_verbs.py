@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from kept_records import add_record
 
 import agentunit
 from agentunit.core.case import DatasetCase
@@ -48,6 +49,17 @@ def test_an_unknown_metric_is_a_usage_error(invoke):
     result = invoke("metrics", "costs")
     assert result.exit_code == 2
     assert "did you mean 'cost'?" in result.stderr
+
+
+@pytest.mark.parametrize("is_other", [True, False])
+def test_doctor_names_a_pytest_of_another_python(invoke, monkeypatch, tmp_path, is_other):
+    folder = tmp_path if is_other else Path(sys.executable).parent
+    monkeypatch.setattr("agentunit.cli.doctor.which", lambda name: str(folder / name))
+    found = {each["part"]: each for each in json.loads(invoke("doctor", "--json").stdout)}
+    assert ("pytest" in found) == is_other
+    if is_other:
+        assert found["pytest"]["fix"] == f"{sys.executable} -m pytest"
+        assert f"{tmp_path / 'pytest'} is of another Python" in found["pytest"]["note"]
 
 
 def test_doctor_names_what_is_missing_and_the_command(invoke, monkeypatch):
@@ -183,7 +195,7 @@ def test_the_json_of_a_metric_holds_every_fact_about_it(invoke):
 def test_a_reader_that_has_gone_is_not_an_error(invoke, arguments, code):
     with Store(".agentunit/runs.db") as store:
         run = store.create_run("desk", agentunit_version="1", settings={}).id
-        store.add_record(run, 0, 0, Record(DatasetCase("a", "?")), failed=False, elapsed_s=0.0)
+        add_record(store, run, 0, 0, Record(DatasetCase("a", "?")), failed=False, elapsed_s=0.0)
         wrong = Score(MetricResult("exact_match", 0.0), "ok", "check", "1", 0.0)
         store.add_scores(run, 0, 0, {"exact_match": wrong})
         store.set_status(run, "finished")

@@ -6,6 +6,7 @@ import json
 
 import pytest
 from click.testing import CliRunner
+from kept_records import add_record
 
 from agentunit.cli.compare import compare
 from agentunit.cli.export import export
@@ -38,7 +39,7 @@ def make_run(
         run_id = store.create_run(name, agentunit_version="0", settings=settings, n_planned=n_planned).id
         for position in range(n_done):
             record = decode_record(b'{"case": {"id": "q%d"}, "outcome": "x"}' % position)
-            store.add_record(run_id, position, 0, record, failed=False, elapsed_s=0.1)
+            add_record(store, run_id, position, 0, record, failed=False, elapsed_s=0.1)
         for position in range(n_scored):
             score = Score(MetricResult("contains", 0.0 if position in failing else value, {}), "ok", "trace", "1", 0.0)
             store.add_scores(run_id, position, 0, {"contains": score})

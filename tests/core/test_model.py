@@ -314,4 +314,4 @@ def test_importing_the_package_loads_next_to_nothing() -> None:
         check=True,
         env={"PYTHONPATH": ":".join(sys.path)},
     ).stdout.split()
-    assert loaded == ["agentunit", "agentunit.moved"]
+    assert loaded == ["agentunit", "agentunit.moved", "agentunit.public"]

@@ -12,7 +12,7 @@ from agentunit.engine.deciding.gates import evaluate_gates
 from agentunit.engine.recording.runner import plan_run, record
 from agentunit.engine.recording.suite import Suite, SuiteError
 from agentunit.engine.scoring.rescoring import score_run
-from agentunit.engine.scoring.scored_run import ScoredRun, recorded_clusters, run_from_store
+from agentunit.engine.scoring.scored_run import ScoredRun, run_from_store
 from agentunit.formulas.proportions import paired_proportion_interval
 from agentunit.formulas.running import ClusterTotals
 from agentunit.formulas.statistics import cluster_mean_interval, mean_interval, normal_interval, wilson_interval
@@ -193,7 +193,8 @@ def test_the_interval_of_a_rate_that_should_be_low_is_not_turned_round():
     "kept", ["customer", {"field": 3, "by_position": []}, {"field": "x", "by_position": ["a"]}, {}]
 )
 def test_clusters_of_a_file_are_checked(kept):
-    assert recorded_clusters({"cluster": kept}) is None
+    header = RunHeader("r", "r", 0.0, None, "finished", None, "1", {"cluster": kept})
+    assert ScoredRun(header, 0, 0, 0).clusters is None
 
 
 def test_a_suite_says_what_is_wrong_with_its_cluster():

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kept_records import add_record
 
 from agentunit.core.case import DatasetCase
 from agentunit.core.records import Record
@@ -42,7 +43,7 @@ def run_of(tmp_path: Path) -> Any:
             header = store.create_run("judged", agentunit_version="0", settings={"metrics": ["faithfulness"]})
             for position, score in enumerate(scores):
                 record = Record(DatasetCase(id=f"q{position}"))
-                store.add_record(header.id, position, 0, record, failed=False, elapsed_s=0.0)
+                add_record(store, header.id, position, 0, record, failed=False, elapsed_s=0.0)
                 store.add_scores(header.id, position, 0, {"faithfulness": score})
             return run_from_store(store, header.id)
 

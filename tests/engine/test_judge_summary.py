@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from judge_faults import dropped
 from judge_server import JudgeServer
+from kept_records import add_record
 
 from agentunit import CompositeMetric, DatasetCase, MetricResult, Outcome, Record, score
 from agentunit.addons.judge.rubric_metric import RubricMetric
@@ -108,7 +109,7 @@ def test_what_is_wrong_with_the_judges_run_is_told_at_once_and_from_the_store(tm
             metric = RubricMetric("The answer is polite.")
             at_once = score([record], [metric]).summary()
             header = store.create_run("judged", agentunit_version="0", settings={"metrics": ["rubric"]})
-            store.add_record(header.id, 0, 0, record, failed=False, elapsed_s=0.0)
+            add_record(store, header.id, 0, 0, record, failed=False, elapsed_s=0.0)
             score_run(store, header.id, [metric])
             # Nothing is left to score, so nothing new is known of the judge.
             score_run(store, header.id, [metric])
@@ -172,7 +173,7 @@ def test_a_stored_run_and_its_export_tell_the_same(tmp_path: Path) -> None:
         header = store.create_run("judged", agentunit_version="0", settings={"metrics": ["judged", "both"]})
         for position, record in enumerate([*CASES, case("q3", 1.0, 1.0)]):
             for repeat in range(2):
-                store.add_record(header.id, position, repeat, record, failed=False, elapsed_s=0.0)
+                add_record(store, header.id, position, repeat, record, failed=False, elapsed_s=0.0)
         score_run(store, header.id, [Judged(), CompositeMetric([Judged("part")], name="both")])
         export_run(store, header.id, tmp_path / "run.jsonl")
         stored = run_from_store(store, header.id).summary()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from kept_records import add_record
 from labeled_runs import METRIC, add_run, label_of, record
 from msgspec import structs
 
@@ -187,7 +188,7 @@ def test_an_answer_that_a_case_gave_three_times_is_asked_about_once(store: Store
     answers = [(case, repeat, "same" if case < 20 else f"other {repeat}") for case in range(40) for repeat in range(3)]
     run_id = add_run(store, [])
     for case, repeat, answer in answers:
-        store.add_record(run_id, case, repeat, record(case, answer), failed=False, elapsed_s=0.0)
+        add_record(store, run_id, case, repeat, record(case, answer), failed=False, elapsed_s=0.0)
         score = Score(MetricResult(METRIC, 0.5, {}), "ok", "local", "2", 0.0)
         store.add_scores(run_id, case, repeat, {METRIC: score})
     run = run_from_store(store, run_id)

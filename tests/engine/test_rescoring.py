@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kept_records import add_record
 
 from agentunit.engine.recording.runner import plan_run, record
 from agentunit.engine.recording.suite import Suite
@@ -149,7 +150,7 @@ def test_what_is_at_hand_must_give_the_scores_of_the_candidate(store: Store, met
 def test_tries_again_of_a_baseline_are_left_out(store: Store) -> None:
     baseline, candidate = two_versions(store)
     (first, *_) = store.records(baseline.header.id)
-    store.add_record(baseline.header.id, 0, FIRST_AGAIN, first.record, failed=False, elapsed_s=0.0)
+    add_record(store, baseline.header.id, 0, FIRST_AGAIN, first.record, failed=False, elapsed_s=0.0)
     again = run_from_store(store, baseline.header.id)
     rescored, names, _ = rescore_baseline(candidate, again, ["polite"], [polite("yes", "please")])
     assert (names, [row.repeat for row in rescored.metrics["polite"]]) == (["polite"], [0] * 6)

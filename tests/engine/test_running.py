@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import threading
+from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 
@@ -40,7 +41,7 @@ class Desk:
         return f"answer {next(ANSWERS)}: {case.query.removesuffix('?')}"
 
 
-def suite(agent: Desk, **settings: object) -> agentunit.Suite:
+def suite(agent: Callable[..., str], **settings: object) -> agentunit.Suite:
     return agentunit.Suite(CASES, agent, metrics=["contains"], name="desk", **settings)  # type: ignore[arg-type]
 
 
@@ -164,3 +165,34 @@ def test_a_suite_configures_its_judge_before_its_metrics_are_made(store: str, mo
 
     monkeypatch.setattr("agentunit.engine.recording.suite_run.with_gated_metrics", made)
     agentunit.run(suite(Desk(), judge={"model": "small"}), store=store)
+
+
+def test_runs_are_compared_by_whatever_names_them(store: str, tmp_path: Path) -> None:
+    def room(case: agentunit.DatasetCase) -> str:
+        return str(case.query)
+
+    def worse(case: agentunit.DatasetCase) -> str:
+        return "nobody knows" if case.id == "c3" else room(case)
+
+    old, new = (agentunit.run(suite(agent), store=store) for agent in (room, worse))
+    file = str(tmp_path / "old.json")
+    with open_store(store) as opened:
+        export_run(opened, old.scored.header.id, file)
+    for baseline in (old, old.scored, old.scored.header.id, file, Path(file)):
+        for candidate in (new, new.scored.header.id):
+            compared = agentunit.compare(baseline, candidate, store=store)
+            assert isinstance(compared, agentunit.Comparison)
+            assert (compared.candidate, compared.n_by_kind["broken"]) == (new.scored.header.id, 1)
+            assert "c3" in repr(compared)
+    assert agentunit.compare(old, old).is_unchanged
+    with pytest.raises(ValueError, match="margin"):
+        agentunit.compare(old, new, margin={"unheard_of": 0.1})
+
+
+def test_two_files_are_compared_without_a_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = agentunit.run(suite(Desk()), store="runs.db")
+    with open_store("runs.db") as opened:
+        export_run(opened, run.scored.header.id, "run.json")
+    assert agentunit.compare("run.json", "run.json", store="none.db").is_unchanged
+    assert not Path("none.db").exists()

@@ -166,6 +166,37 @@ def test_summary_after_partial_iteration_covers_everything_once() -> None:
     assert run.summary().metrics == summary.metrics
 
 
+MISSPELLED = [
+    {"case": {"id": "q1", "expected_ouput": "4"}, "outcome": {"output": "4"}},
+    {"case": {"id": "q2", "expected_ouput": "5"}, "outcom": {"output": "5"}},
+    {"case": {"id": "q3", "mine": 1, "tool": "x", "tools": ["y"]}, "outcome": {"output": "4", "extras": 3}},
+    ({"id": "q4", "querry": "?"}, None, "4"),
+]
+
+
+def test_a_misspelled_field_is_warned_of_once() -> None:
+    with pytest.warns(UserWarning, match="^score: field ") as warned:
+        assert len(list(score(MISSPELLED, ["exact_match"]))) == 4
+    assert [str(each.message) for each in warned] == [
+        "score: field case.expected_ouput is not read; did you mean 'expected_output'?",
+        "score: field outcom is not read; did you mean 'outcome'?",
+        "score: field case.querry is not read; did you mean 'query'?",
+    ]
+
+
+def test_objects_of_a_users_own_may_have_any_fields() -> None:
+    case = SimpleNamespace(id="q1", query="?", extra={"expected_ouput": 4})
+    assert len(list(score([(case, None, "4")], ["exact_match"]))) == 1
+
+
+def test_a_warning_that_is_an_error_ends_the_run() -> None:
+    # Warnings are errors in these tests; what is wrong with a record is not that it cannot be read.
+    run = score(MISSPELLED, ["exact_match"])
+    with pytest.raises(UserWarning, match="expected_ouput"):
+        run.summary()
+    assert run.n_input_errors == 0
+
+
 def test_an_empty_input() -> None:
     run = score([], ["cost", Metric()])
     assert list(run) == []

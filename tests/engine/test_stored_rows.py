@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from kept_records import add_record
 
 from agentunit import MetricResult
 from agentunit.core.case import DatasetCase
@@ -34,7 +35,7 @@ def resumed_with_another_judge(tmp_path: Path):
         run_id = header.id
         for position in range(N_RECORDS):
             record = Record(DatasetCase(f"q{position}", "?"), TraceLog(), Outcome(output="yes"))
-            store.add_record(run_id, position, 0, record, failed=False, elapsed_s=0.0)
+            add_record(store, run_id, position, 0, record, failed=False, elapsed_s=0.0)
             model = "first" if position < 280 else None if position == 290 else "second"
             store.add_scores(run_id, position, 0, {METRIC: judged_by(model, float(position < 280))})
         store.set_status(run_id, "finished")

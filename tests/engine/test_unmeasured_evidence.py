@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from kept_records import add_record
 
 from agentunit import DatasetCase, Outcome, Record, TraceLog
 from agentunit.addons.scale.parallel.work import Collector
@@ -66,7 +67,7 @@ def stored(store: Store, scores: list[Score], repeats: int = 1) -> str:
     for number, score in enumerate(scores):
         for repeat in range(repeats):
             record = Record(DatasetCase(f"q{number}"), TraceLog(), Outcome(output="x"))
-            store.add_record(run_id, number, repeat, record, failed=False, elapsed_s=0.0)
+            add_record(store, run_id, number, repeat, record, failed=False, elapsed_s=0.0)
             store.add_scores(run_id, number, repeat, {"faithfulness": score})
     store.set_status(run_id, "finished")
     return run_id

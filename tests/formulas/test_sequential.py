@@ -1,5 +1,6 @@
 """Evidence that may be looked at after every value."""
 
+import math
 import random
 
 import pytest
@@ -16,8 +17,13 @@ def capital(values, threshold, side="above", **bounds):
     return evidence
 
 
+def grown(*values, **bounds):
+    """The capital after some values."""
+    return math.exp(capital(*values, **bounds).log_capital())
+
+
 @pytest.mark.parametrize(
-    ("values", "threshold", "e_value"),
+    ("values", "threshold", "expected"),
     [
         ([], 0.5, 1.0),
         # Values at the threshold change nothing.
@@ -30,8 +36,8 @@ def capital(values, threshold, side="above", **bounds):
         ([0.0, 0.0], 0.0, 1.0),
     ],
 )
-def test_capital_by_hand(values, threshold, e_value):
-    assert capital(values, threshold).e_value == pytest.approx(e_value, abs=1e-4)
+def test_capital_by_hand(values, threshold, expected):
+    assert grown(values, threshold) == pytest.approx(expected, abs=1e-4)
 
 
 def test_a_value_above_a_threshold_of_zero_settles_it():
@@ -40,20 +46,20 @@ def test_a_value_above_a_threshold_of_zero_settles_it():
 
 @given(st.lists(st.floats(0, 1), max_size=30), st.floats(0.05, 0.95))
 def test_below_is_above_of_the_mirrored_values(values, threshold):
-    mirrored = capital([1 - value for value in values], 1 - threshold)
-    assert capital(values, threshold, "below").e_value == pytest.approx(mirrored.e_value, rel=1e-6)
+    mirrored = grown([1 - value for value in values], 1 - threshold)
+    assert grown(values, threshold, "below") == pytest.approx(mirrored, rel=1e-6)
 
 
 @given(st.lists(st.floats(-2, 2), max_size=30), st.floats(-1.5, 1.5))
 def test_the_unit_does_not_matter(values, threshold):
-    scaled = capital([(value + 2) / 4 for value in values], (threshold + 2) / 4)
-    assert capital(values, threshold, low=-2.0, high=2.0).e_value == pytest.approx(scaled.e_value, rel=1e-6)
+    scaled = grown([(value + 2) / 4 for value in values], (threshold + 2) / 4)
+    assert grown(values, threshold, low=-2.0, high=2.0) == pytest.approx(scaled, rel=1e-6)
 
 
 @given(st.floats(0.05, 0.95))
 def test_capital_is_not_expected_to_grow_at_the_threshold(threshold):
     # Of a 1 with the chance of the threshold, and a 0 else.
-    expected = threshold * capital([1.0], threshold).e_value + (1 - threshold) * capital([0.0], threshold).e_value
+    expected = threshold * grown([1.0], threshold) + (1 - threshold) * grown([0.0], threshold)
     assert expected == pytest.approx(1.0)
 
 

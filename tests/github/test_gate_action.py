@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.support.fake_gh import FakeGitHub
 
 from agentunit.cli.demo import demo_records
 from agentunit.core.codec import encode_record
@@ -19,46 +20,16 @@ from agentunit.core.codec import encode_record
 ACTION = Path(__file__).resolve().parents[2] / ".github" / "actions" / "agentunit-gate"
 pytestmark = pytest.mark.skipif(shutil.which("bash") is None or shutil.which("jq") is None, reason="needs bash and jq")
 
-# Answers the one question of the script from a file, with the real jq for --jq, and keeps comments in that file.
-GH = r"""#!/usr/bin/env bash
-set -euo pipefail
-printf '%s\n' "$*" >> "$GH_LOG"
-if [ "${GH_REFUSES:-}" = all ]; then echo "HTTP 403" >&2; exit 1; fi
-method=GET; body=""; filter=""; address=""
-while [ $# -gt 0 ]; do
-  case "$1" in
-    api|--silent|--paginate) ;;
-    --method) method="$2"; shift ;;
-    --field) body="${2#body=@}"; shift ;;
-    --jq) filter="$2"; shift ;;
-    *) address="$1" ;;
-  esac
-  shift
-done
-if [ "$method" != GET ] && [ "${GH_REFUSES:-}" = writing ]; then echo "HTTP 403" >&2; exit 1; fi
-case "$method" in
-  GET) jq --raw-output "$filter" "$GH_COMMENTS" ;;
-  POST) jq --rawfile body "$body" '. + [{id: (length + 1), user: {login: "github-actions[bot]"}, body: $body}]' \
-          "$GH_COMMENTS" > "$GH_COMMENTS.new" && mv "$GH_COMMENTS.new" "$GH_COMMENTS" ;;
-  PATCH) jq --rawfile body "$body" --argjson id "${address##*/}" 'map(if .id == $id then .body = $body else . end)' \
-          "$GH_COMMENTS" > "$GH_COMMENTS.new" && mv "$GH_COMMENTS.new" "$GH_COMMENTS" ;;
-esac
-"""
-
 
 class Job:
     """A job on a machine of its own: a folder, an event, a token that may or may not write."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        tools = folder / "tools"
-        tools.mkdir()
-        (tools / "gh").write_text(GH)
-        (tools / "gh").chmod(0o755)
+        self.github = FakeGitHub(folder)
+        tools = self.github.tools
         (tools / "agentunit").write_text(f'#!/usr/bin/env bash\nexec "{sys.executable}" -m agentunit "$@"\n')
         (tools / "agentunit").chmod(0o755)
-        self.comments_file = folder / "comments.json"
-        self.comments_file.write_text("[]")
         self.event({"pull_request": {"number": 7}})
         self.report = folder / "report.md"
         self.report.write_text("### demo: PASS\n")
@@ -71,8 +42,7 @@ class Job:
             "GITHUB_EVENT_PATH": str(folder / "event.json"),
             "GITHUB_OUTPUT": str(folder / "output"),
             "GITHUB_STEP_SUMMARY": str(folder / "summary.md"),
-            "GH_LOG": str(folder / "gh.log"),
-            "GH_COMMENTS": str(self.comments_file),
+            "GH_FOLDER": str(folder),
             "GATE_AUTHOR": "github-actions[bot]",
             "GATE_NAME": "suite.py",
             "GATE_REPORT": str(self.report),
@@ -86,9 +56,6 @@ class Job:
         environment = {**self.environment, **variables}
         command = ["bash", str(ACTION / script)]
         return subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True)
-
-    def comments(self) -> list[dict[str, Any]]:
-        return list(json.loads(self.comments_file.read_text()))
 
     def outputs(self) -> dict[str, str]:
         lines = (self.folder / "output").read_text().splitlines()
@@ -105,22 +72,22 @@ def test_a_pull_request_has_one_comment_however_often_the_job_runs(job: Job) -> 
     job.report.write_text("### demo: FAIL\n")
     done = job.call("comment.sh")
     assert done.returncode == 0, done.stderr
-    (comment,) = job.comments()
+    (comment,) = job.github.comments()
     assert comment["body"] == "<!-- agentunit-gate: suite.py -->\n### demo: FAIL\n"
 
 
 def test_another_gate_has_a_comment_of_its_own(job: Job) -> None:
     job.call("comment.sh")
     job.call("comment.sh", GATE_NAME="other.py")
-    assert len(job.comments()) == 2
+    assert len(job.github.comments()) == 2
 
 
 def test_a_strangers_comment_with_the_same_mark_stays(job: Job) -> None:
     theirs = {"id": 1, "user": {"login": "mallory"}, "body": "<!-- agentunit-gate: suite.py -->\nmine"}
-    job.comments_file.write_text(json.dumps([theirs]))
+    job.github.comments_file.write_text(json.dumps([theirs]))
     assert job.call("comment.sh").returncode == 0
-    assert job.comments()[0] == theirs
-    assert len(job.comments()) == 2
+    assert job.github.comments()[0] == theirs
+    assert len(job.github.comments()) == 2
 
 
 @pytest.mark.parametrize("refuses", ["all", "writing"])
@@ -128,7 +95,7 @@ def test_a_token_that_may_not_write_is_a_warning(job: Job, refuses: str) -> None
     done = job.call("comment.sh", GH_REFUSES=refuses)
     assert done.returncode == 0
     assert "::warning title=agentunit-gate::" in done.stdout
-    assert job.comments() == []
+    assert job.github.comments() == []
 
 
 @pytest.mark.parametrize("event", [{}, {"pull_request": {"number": "7; touch hacked"}}])
@@ -136,13 +103,13 @@ def test_an_event_without_a_pull_request_makes_no_comment(job: Job, event: dict[
     job.event(event)
     done = job.call("comment.sh")
     assert done.returncode == 0
-    assert not (job.folder / "gh.log").exists()
+    assert not job.github.log.exists()
     assert not (job.folder / "hacked").exists()
 
 
 def test_a_name_cannot_end_the_mark_or_run(job: Job) -> None:
     job.call("comment.sh", GATE_NAME="a --> <b>$(touch hacked)`touch hacked`")
-    (comment,) = job.comments()
+    (comment,) = job.github.comments()
     first = comment["body"].splitlines()[0]
     assert first.startswith("<!-- agentunit-gate: a")
     assert first.count("-->") == 1

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from kept_records import add_record
 
 import agentunit
 from agentunit.backends.media_sources import MediaAccess, MediaProblem, read_source
@@ -147,7 +148,7 @@ def test_a_stored_run_stays_in_the_folder_of_its_dataset_or_the_working_director
         with Store(inside / "runs.db") as store:
             header = store.create_run("s", agentunit_version="1", settings=settings)
             record = Record(DatasetCase("q", metadata={"audio_path": path}), outcome="ten")
-            store.add_record(header.id, 0, 0, record, failed=False, elapsed_s=0.0)
+            add_record(store, header.id, 0, 0, record, failed=False, elapsed_s=0.0)
             score_run(store, header.id, [metric()], cases=cases)
             ((_, row),) = store.score_rows(header.id)
             assert row.value == value

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from kept_records import add_record
 
 import agentunit
 from agentunit import DatasetCase, Outcome, Record, TraceLog
@@ -38,7 +39,7 @@ def keep_run(
     for repeat, records in enumerate(runs):
         for position, record in enumerate(records):
             failed = record.trace.metadata.get("failure") is not None
-            store.add_record(header.id, position, repeat, record, failed=failed, elapsed_s=1.5)
+            add_record(store, header.id, position, repeat, record, failed=failed, elapsed_s=1.5)
             for case in agentunit.score([record], list(metrics)) if metrics else ():
                 store.add_scores(header.id, position, repeat, case.scores)
     store.set_status(header.id, "finished", finished_at=1_700_000_075.0)

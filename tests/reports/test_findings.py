@@ -201,7 +201,7 @@ def test_repeats_of_wrong_cases_count_as_records(tmp_path):
 
 
 def test_cases_that_were_not_read_count_by_their_check(tmp_path, monkeypatch):
-    monkeypatch.setattr("agentunit.reports.findings._MOST_READ", 100)
+    monkeypatch.setattr("agentunit.reports.finding_causes._MOST_READ", 100)
     with long_run(tmp_path) as store, open_run("last", store) as reported:
         found = reported.findings
     assert sum(each.n_cases for each in found) == N_LOW + 1

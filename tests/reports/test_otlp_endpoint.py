@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from kept_records import add_record
 
 import agentunit
 from agentunit.cli.main import cli
@@ -22,7 +23,7 @@ def store_path(tmp_path: Path) -> str:
         run = store.create_run("desk", agentunit_version="1", settings={"metrics": ["cost"]})
         records = list(demo_records())[:5]
         for position, (record, case) in enumerate(zip(records, agentunit.score(records, ["cost"]), strict=True)):
-            store.add_record(run.id, position, 0, record, failed=False, elapsed_s=0.1)
+            add_record(store, run.id, position, 0, record, failed=False, elapsed_s=0.1)
             store.add_scores(run.id, position, 0, case.scores)
     return path
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from kept_records import add_record
 
 from agentunit import DatasetCase, Outcome, Record, TraceLog
 from agentunit.addons.judge.win_rate import pairs_of
@@ -38,7 +39,7 @@ def reported(tmp_path: Path, keep: Callable[..., str]) -> Iterator[ReportedRun]:
         run = keep(store, [[answered("q0", "here"), answered("q1", "gone")]], metrics=["exact_match"])
         for number, answer in enumerate(("gone", None)):
             record = answered("q1", answer)
-            store.add_record(run, 1, FIRST_AGAIN + number, record, failed=answer is None, elapsed_s=1.5)
+            add_record(store, run, 1, FIRST_AGAIN + number, record, failed=answer is None, elapsed_s=1.5)
             store.add_scores(run, 1, FIRST_AGAIN + number, store.scores_at(run, 1, 0))
         why = msgspec.Raw(b'{"why":"asked ada.lovelace@example.org"}')
         store.add_decision(run, StoredDecision(1.0, "run", "fail", "FAIL: ada.lovelace@example.org", why))

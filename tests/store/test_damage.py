@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from kept_records import add_record
 
 from agentunit.cli.main import _damaged_store, cli
 from agentunit.core.case import DatasetCase
@@ -33,7 +34,7 @@ def run_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
         for number in range(8):
             answer = LONG if number % 4 == 0 else f"answer {number}"
             record = Record(DatasetCase(f"q{number}", "Why?", expected_output="So."), outcome=Outcome(output=answer))
-            store.add_record(run, number, 0, record, failed=False, elapsed_s=0.1)
+            add_record(store, run, number, 0, record, failed=False, elapsed_s=0.1)
             detail = {"expected": "So.", "answer": answer[:40], "backend": "text"}
             store.add_scores(
                 run, number, 0, {"exact_match": Score(MetricResult("exact_match", 0.0, detail), "ok", "text", "1")}

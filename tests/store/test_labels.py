@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from kept_records import add_record
 
 from agentunit.core.case import DatasetCase
 from agentunit.core.records import Record
@@ -25,7 +26,7 @@ def store(tmp_path: Path) -> Store:
 def run_of(store: Store, *answers: str) -> str:
     run_id = store.create_run("r", agentunit_version="1", settings={}).id
     for position, answer in enumerate(answers):
-        store.add_record(run_id, position, 0, record(f"q{position}", answer), failed=False, elapsed_s=0.0)
+        add_record(store, run_id, position, 0, record(f"q{position}", answer), failed=False, elapsed_s=0.0)
     return run_id
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from kept_records import add_record
 
 import agentunit
 from agentunit.datasets.demo import demo_records
@@ -33,7 +34,7 @@ def run(store: Store) -> str:
     records = list(demo_records())
     scored = agentunit.score(records, ["task_success", "cost"])
     for position, (record, case) in enumerate(zip(records, scored, strict=True)):
-        store.add_record(header.id, position, 0, record, failed=position == 3, elapsed_s=0.5)
+        add_record(store, header.id, position, 0, record, failed=position == 3, elapsed_s=0.5)
         store.add_scores(header.id, position, 0, case.scores)
     store.set_status(header.id, "finished", finished_at=header.created_at + 5)
     return header.id
@@ -71,7 +72,7 @@ def test_tries_again_decisions_and_history_travel_along(store: Store, run: str, 
     assert set(json.loads(path.read_text().splitlines()[0])) == {"agentunit_run", "header"}
     assert portable_extras(path) == ([], {})
     (first, *_) = store.records(run)
-    store.add_record(run, 0, FIRST_AGAIN, first.record, failed=True, elapsed_s=0.5)
+    add_record(store, run, 0, FIRST_AGAIN, first.record, failed=True, elapsed_s=0.5)
     store.add_scores(run, 0, FIRST_AGAIN, store.scores_at(run, 0, 0))
     decided = StoredDecision(
         2.0, "run", "fail", "FAIL: 1 broken", msgspec.Raw(b'{"verdict":"fail","headline":"FAIL: 1 broken"}')

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from kept_records import add_record
 
 from agentunit.core.case import DatasetCase
 from agentunit.core.records import Outcome, Record
@@ -42,7 +43,7 @@ def record(case_id: str) -> Record:
 def fill(store: Store) -> str:
     run = store.create_run("desk", agentunit_version="1", settings={}).id
     for position in range(2):
-        store.add_record(run, position, 0, record(f"q{position}"), failed=False, elapsed_s=0.0)
+        add_record(store, run, position, 0, record(f"q{position}"), failed=False, elapsed_s=0.0)
     return run
 
 
@@ -86,10 +87,10 @@ def test_reading_changes_nothing_and_sees_what_is_written_meanwhile(tmp_path: Pa
     with Store(path) as writer:
         run = fill(writer)
         with Store(path, read_only=True) as reader:
-            writer.add_record(run, 2, 0, record("q2"), failed=False, elapsed_s=0.0)
+            add_record(writer, run, 2, 0, record("q2"), failed=False, elapsed_s=0.0)
             assert reader.find_run("last").n_done == 3
             with pytest.raises(StoreError, match=r"runs\.db cannot be written: attempt to write a readonly database"):
-                reader.add_record(run, 3, 0, record("q3"), failed=False, elapsed_s=0.0)
+                add_record(reader, run, 3, 0, record("q3"), failed=False, elapsed_s=0.0)
     before = path.read_bytes()
     with Store(path, read_only=True) as reader:
         assert reader.find_run("last").n_done == 3

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from kept_records import add_record
 
 from agentunit.cli.main import cli
 from agentunit.core.case import DatasetCase
@@ -58,7 +59,7 @@ def test_an_older_store_is_migrated_and_keeps_its_runs(tmp_path: Path, monkeypat
     path = tmp_path / "runs.db"
     with Store(path) as store:
         run = new_run(store)
-        store.add_record(run, 0, 0, record("q0"), failed=False, elapsed_s=0.0)
+        add_record(store, run, 0, 0, record("q0"), failed=False, elapsed_s=0.0)
     # A store of the next version: one more column, as a later release may add.
     later = (*MIGRATIONS, ("ALTER TABLE runs ADD COLUMN note TEXT",))
     monkeypatch.setattr("agentunit.store.schema.MIGRATIONS", later)

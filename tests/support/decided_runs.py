@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
+from kept_records import add_record
 
 from agentunit.core.case import DatasetCase
 from agentunit.core.records import Outcome, Record
@@ -159,7 +160,7 @@ def keep_run(
     for position, case in enumerate(cases):
         for repeat, one in case.placed():
             record = record_of(case, one)
-            store.add_record(header.id, position, repeat, record, failed=one.failed, elapsed_s=0.1)
+            add_record(store, header.id, position, repeat, record, failed=one.failed, elapsed_s=0.1)
             store.add_scores(header.id, position, repeat, _scores(one, versions or {}))
     store.set_status(header.id, "finished", finished_at=header.created_at + 1)
     return run_from_store(store, header.id)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import msgspec
+from kept_records import add_record
 
 from agentunit.core.case import DatasetCase
 from agentunit.core.records import Record
@@ -30,7 +31,7 @@ def add_run(
     run_id = store.create_run(name, agentunit_version="1", settings=settings, n_planned=len(values)).id
     for position, value in enumerate(values):
         answer = (answers or {}).get(position, f"answer {position}")
-        store.add_record(run_id, position, 0, record(position, answer), failed=False, elapsed_s=0.0)
+        add_record(store, run_id, position, 0, record(position, answer), failed=False, elapsed_s=0.0)
         detail = {} if value is not None else {"reason": "no context"}
         status = "ok" if value is not None else "not_applicable"
         scored = Score(MetricResult(METRIC, value, detail), status, "local", "2", 0.0)

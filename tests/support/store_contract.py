@@ -20,6 +20,7 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from kept_records import add_record
 
 from agentunit.addons.judge.spend_table import spend_ledger
 from agentunit.addons.watch.followed_table import FollowChanges, Followed, HourRow, StoredAlert
@@ -58,7 +59,7 @@ def record(case_id: str, answer: str = "ok") -> Record:
 
 def add_cases(store: RunStore, run: str, n: int, **facts: Any) -> None:
     for position in range(n):
-        store.add_record(run, position, 0, record(f"q{position}"), **{"failed": False, "elapsed_s": 0.0, **facts})
+        add_record(store, run, position, 0, record(f"q{position}"), **{"failed": False, "elapsed_s": 0.0, **facts})
 
 
 def score(value: float | None, *, backend: str = "b", **detail: object) -> Score:
@@ -69,9 +70,9 @@ def score(value: float | None, *, backend: str = "b", **detail: object) -> Score
 def test_what_goes_in_comes_out_in_dataset_order(store: RunStore) -> None:
     run = new_run(store)
     for position in (2, 0, 1):
-        store.add_record(run, position, 0, record(f"q{position}"), failed=position == 1, elapsed_s=position / 10)
+        add_record(store, run, position, 0, record(f"q{position}"), failed=position == 1, elapsed_s=position / 10)
     long = "again and again " * 1000
-    store.add_record(run, 0, 1, record("q0", long), failed=False, elapsed_s=0.0)
+    add_record(store, run, 0, 1, record("q0", long), failed=False, elapsed_s=0.0)
     found = list(store.records(run))
     assert [(each.position, each.repeat, each.case_id, each.failed, each.elapsed_s) for each in found] == [
         (0, 0, "q0", False, 0.0), (0, 1, "q0", False, 0.0), (1, 0, "q1", True, 0.1), (2, 0, "q2", False, 0.2),
@@ -237,7 +238,7 @@ def with_tries_again(store: RunStore, places: list[tuple[int, int]]) -> str:
         case = DatasetCase(f"q{position}", "?", expected_output="yes")
         answer = "no" if is_again(repeat) or position == 1 else "yes"
         made = Record(case, TraceLog(), Outcome(output=answer))
-        store.add_record(run, position, repeat, made, failed=is_again(repeat), elapsed_s=0.1)
+        add_record(store, run, position, repeat, made, failed=is_again(repeat), elapsed_s=0.1)
     score_run(store, run, metrics)
     assert {row.repeat for row in store.metric_rows(run, "exact_match")} == {0}
     score_run(store, run, metrics, tries_again=True)
@@ -316,7 +317,7 @@ def test_decisions_are_kept_in_order_and_the_newest_of_the_run_for_good(store: R
 def test_decisions_that_quote_what_is_erased_go_with_it(store: RunStore) -> None:
     runs = [new_run(store, name, history={"q0": 3}) for name in ("with", "compared", "without")]
     for number, run in enumerate(runs):
-        store.add_record(run, 0, 0, record(f"q{number}"), failed=False, elapsed_s=0.0)
+        add_record(store, run, 0, 0, record(f"q{number}"), failed=False, elapsed_s=0.0)
     store.add_decision(runs[0], decision())
     store.add_decision(runs[1], decision("compare", cases=["q0"]))
     store.add_decision(runs[1], decision("gate", cases=["q01"]))
@@ -421,7 +422,7 @@ def test_a_running_run_that_nobody_records_was_interrupted(store: RunStore, addr
 def test_texts_of_any_kind_are_kept(store: RunStore) -> None:
     run = new_run(store)
     odd = "it's 100% \"é😀\\ {} ? %s $1 \u2028"
-    store.add_record(run, 0, 0, record(odd, odd), failed=False, elapsed_s=0.0)
+    add_record(store, run, 0, 0, record(odd, odd), failed=False, elapsed_s=0.0)
     store.add_scores(run, 0, 0, {odd: score(None, reason=odd)})
     store.add_scores(run, 0, 0, {"nul": score(None, reason="a\0b", quoted="\0")})
     assert [each.record.outcome.output for each in store.case(run, odd)] == [odd]  # type: ignore[union-attr]
@@ -445,7 +446,7 @@ def test_a_run_goes_to_a_file_and_back(store: RunStore, tmp_path: Any) -> None:
 
 WRITER = """
 import sys
-from agentunit import DatasetCase, Outcome, Record, TraceLog
+from agentunit import DatasetCase, Outcome, Record, TraceLog, encode_record
 from agentunit.core.results import MetricResult, Score
 from agentunit.store import open_store
 from agentunit.store.erasure import whom
@@ -455,7 +456,7 @@ run, start, step, count = sys.argv[2], *map(int, sys.argv[3:])
 with store.recording(run + sys.argv[3]):
     for position in range(start, start + step * count, step):
         record = Record(DatasetCase(f"q{position}"), TraceLog(), Outcome(output="x"))
-        store.add_record(run, position, 0, record, failed=False, elapsed_s=0.0)
+        store.add_lines([(run, position, 0, record.case.id, 0, 0.0, encode_record(record))])
         store.add_scores(run, position, 0, {"a": Score(MetricResult("a", 1.0, {}), "ok", "b", "1", 0.0)})
         print(position, flush=True)
     with store.transaction():
@@ -545,7 +546,7 @@ def test_what_is_of_a_user_is_erased_with_its_scores_and_labels(store: RunStore)
     for position, user in enumerate(("u-1", "u-2", "u-1")):
         case = DatasetCase(f"q{position}", "Hi", metadata={"user_id": user})
         record = Record(case, TraceLog(), outcome=f"answer {position}")
-        store.add_record(run.id, position, 0, record, failed=False, elapsed_s=0.1)
+        add_record(store, run.id, position, 0, record, failed=False, elapsed_s=0.1)
         store.add_scores(run.id, position, 0, {"m": score(1.0)})
         store.add_labels([StoredLabel(subject_of(record), "m", case.id, 1.0, "ana")])
     erased = erase_from(store, whom("user=u-1"))
@@ -560,7 +561,7 @@ def test_what_is_of_a_user_is_erased_with_its_scores_and_labels(store: RunStore)
 def test_old_runs_are_erased_by_age(store: RunStore) -> None:
     old = store.create_run("old", agentunit_version="0.1", settings={}, created_at=1_000.0)
     new = store.create_run("new", agentunit_version="0.1", settings={})
-    store.add_record(old.id, 0, 0, Record(DatasetCase("q", "Hi"), outcome="x"), failed=False, elapsed_s=0.1)
+    add_record(store, old.id, 0, 0, Record(DatasetCase("q", "Hi"), outcome="x"), failed=False, elapsed_s=0.1)
     assert erase_from(store, whom("older=30d"))[1:] == ("older", 1, 1, 0)
     assert [run.id for run in store.runs()] == [new.id]
 
@@ -569,7 +570,7 @@ def test_a_masked_store_keeps_no_personal_data(store: RunStore) -> None:
     store.masking.turn_on()
     run = store.create_run("suite", agentunit_version="0.1", settings={})
     case = DatasetCase("q", "I am Mia Lindqvist, mia@example.org")
-    store.add_record(run.id, 0, 0, Record(case, outcome="Hello Mia Lindqvist"), failed=False, elapsed_s=0.1)
+    add_record(store, run.id, 0, 0, Record(case, outcome="Hello Mia Lindqvist"), failed=False, elapsed_s=0.1)
     (kept,) = (each.record for each in store.case(run.id, "q"))
     # Not "mia", which a pseudonym's random letters may hold.
     assert not re.search("lindqvist|mia@|Mia", f"{kept.case.query} {kept.outcome}")
@@ -601,7 +602,7 @@ def test_a_run_that_is_read_into_a_masked_store_is_masked_with_its_scores_and_la
     record = Record(DatasetCase("q", "I am mia@example.org"), outcome="Hello mia@example.org")
     with open_store(tmp_path / "plain.db") as plain:
         run = plain.create_run("suite", agentunit_version="0.1", settings={})
-        plain.add_record(run.id, 0, 0, record, failed=False, elapsed_s=0.1)
+        add_record(plain, run.id, 0, 0, record, failed=False, elapsed_s=0.1)
         quoting = score(1.0, quote="mia@example.org")
         plain.add_scores(run.id, 0, 0, {"m": quoting})
         plain.add_labels([StoredLabel(subject_of(record), "m", "q", 1.0, "ana", run_id=run.id)])
@@ -616,7 +617,7 @@ def test_a_run_that_is_read_into_a_masked_store_is_masked_with_its_scores_and_la
 
 def test_a_store_with_plain_text_cannot_become_a_masked_one(store: RunStore) -> None:
     run = store.create_run("suite", agentunit_version="0.1", settings={})
-    store.add_record(run.id, 0, 0, Record(DatasetCase("q", "Hi"), outcome="x"), failed=False, elapsed_s=0.1)
+    add_record(store, run.id, 0, 0, Record(DatasetCase("q", "Hi"), outcome="x"), failed=False, elapsed_s=0.1)
     with pytest.raises(StoreError, match="holds runs with text as it was"):
         store.masking.turn_on()
     assert not store.masking.is_on

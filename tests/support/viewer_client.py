@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 
 import jsonschema
 
-from agentunit.addons.viewer._openapi import schemas
-from agentunit.addons.viewer._packed_cases import unpacked_case
+from agentunit.addons.viewer._server import schemas
 
 _PART = re.compile(r'<script type="application/octet-stream" data-path="([^"]+)">([^<]*)</script>')
 
@@ -92,6 +91,14 @@ def parts_of(page: str) -> dict[str, Any]:
         content = base64.b64decode(inside)
         found[name] = json.loads(gzip.decompress(content)) if name.endswith(".gz") else content
     return found
+
+
+def unpacked_case(packed: dict[str, Any], at: int) -> dict[str, Any]:
+    """One case again, as the browser puts it together."""
+    row = packed["rows"][at]
+    detail = {**packed["common"], **row}
+    detail["scores"] = [{**packed["scores"][metric], **own} for metric, own in row["scores"]]
+    return {"repeats": [detail["key"]], "subject": "", **detail}
 
 
 def cases_in(part: Any) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ from decided_runs import INFOS, NO_ANSWER, NOT_APPLICABLE, RAISED, Case, NoValue
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from agentunit.engine.deciding._cases import chance_of_newly_failing
 from agentunit.engine.deciding.case_findings import STATES
 from agentunit.engine.deciding.compare import compare_runs
 from agentunit.engine.deciding.decision import EXIT_CANNOT_TELL, EXIT_ERRORS, EXIT_FAILED, decide_run
@@ -115,11 +116,6 @@ def with_values(case, n, **values):
     return replace(case, tries=changed)
 
 
-def rests_on_other_answers(comparison):
-    """Whether a case is broken after fewer tries than a check needs, because the agent is deterministic."""
-    return any(comparison.cases[case_id].n_failed < comparison.cases[case_id].needed for case_id in comparison.broken)
-
-
 def passing_places(cases, metrics):
     """The case, try and metric of each check that passes in a planned try."""
     return [
@@ -151,8 +147,6 @@ def test_turning_a_pass_into_a_fail_never_makes_the_verdict_milder(pair, data, w
     before = old if with_baseline else None
     assume(before is None or any_check(before, gates))
     was, now = (decided(each, before, gates, earlier=earlier, max_errors=max_errors) for each in (new, worse))
-    # That the other cases answer as before is no evidence any more where these fail, too.
-    assume(was.comparison is None or not rests_on_other_answers(was.comparison))
     assert strictness(now) >= strictness(was), (was.headline, now.headline)
 
 
@@ -312,6 +306,86 @@ def wrong_by_hand(cases, gates):
 def wrong_in_all_checks(case, gates):
     passes = [sum(each) * 2 > len(each) for each in results_by_hand(case, gates).values()]
     return set() if any(passes) else {case.id}
+
+
+@st.composite
+def breaks(draw: st.DrawFn):
+    """A baseline, earlier tries, and a candidate in which one check that passed before fails in enough tries.
+
+    The cases fail in other checks and other tries as they like.
+    """
+    metrics, old = draw(suites())
+    metric = draw(st.sampled_from([each for each in metrics if each in CHECKS]))
+    place = draw(st.integers(0, len(old) - 1))
+    n_passed, n_failed = draw(st.sampled_from([(1, 0), (3, 0), (2, 1), (1, 1), (4, 2)]))
+    before = [replace(one, values={**one.values, metric: 1.0}, answer="It was.") for one in [old[place].tries[0]]]
+    cells = [1.0] * (n_passed - 1) + [0.0] * n_failed
+    before += [Try({**before[0].values, metric: cell}, "It was.") for cell in draw(st.permutations(cells))]
+    n_again = draw(st.integers(0, len(before) - 1))
+    old[place] = Case(old[place].id, before[: len(before) - n_again], before[len(before) - n_again :])
+    # What is needed to have passed in more than half of the newest ten tries.
+    history = "1" * draw(st.integers(n_failed - n_passed + 1 if n_failed >= n_passed else 0, 4))
+    # Never fewer than there are: each case has two checks and ``answered``.
+    needed = tries_needed(len(old) * (len(metrics) + 1), n_failed)
+    new = []
+    for case in old:
+        tries_now = [draw(tries(metrics, case.id)) for _ in range(draw(st.integers(1, 3)))]
+        new.append(Case(case.id, tries_now))
+    failing = [draw(tries(metrics, f"{old[place].id} {n}")) for n in range(needed)]
+    failing = [
+        replace(one, values={**one.values, metric: 0.0}, answer=f"Not there, {n}.") for n, one in enumerate(failing)
+    ]
+    later = draw(st.sampled_from([[], [1.0], [1.0, 0.0]]))
+    n_planned = draw(st.integers(1, needed))
+    again = failing[n_planned:] + [replace(failing[0], values={**failing[0].values, metric: cell}) for cell in later]
+    new[place] = Case(old[place].id, failing[:n_planned], again)
+    return old, new, metric, place, {(old[place].id, metric): history} if history else None, n_planned == needed
+
+
+@settings(max_examples=150)
+@given(made=breaks(), data=st.data(), threshold=st.sampled_from(["contains >= 0", "exact_match >= 0", None]))
+def test_a_check_that_is_broken_by_construction_is_found_and_named(made, data, threshold):
+    old, new, metric, place, earlier, ends_planned = made
+    # A pass among the planned tries is one of them.
+    assume(not (ends_planned and new[place].again))
+    decision = decided(new, old, [threshold] if threshold else [], earlier=earlier)
+    case_id = new[place].id
+    assert decision.verdict == "fail", decision.headline
+    assert decision.comparison.cases[case_id].kind == "broken"
+    assert case_id in next(reason for reason in decision.reasons if reason.kind == "broken").cases
+    assert decision.why(case_id)
+    # By another version of the metric it is none.
+    others = decided(new, old, earlier=earlier, versions={metric: "another"})
+    standing = others.comparison.cases[case_id]
+    assert (standing.kind, standing.check) != ("broken", metric)
+
+
+@settings(max_examples=100)
+@given(pair=pairs(), min_coverage=st.sampled_from([0.5, 0.8, 1.0]), gate=st.sampled_from(["contains", "exact_match"]))
+def test_a_gate_is_met_only_where_enough_cases_have_a_value(pair, min_coverage, gate):
+    _, new, _ = pair
+    (verdict,) = decided(new, None, [f"{gate} >= 0"], min_coverage=min_coverage).gates
+    cells = [one.values.get(gate) for case in new for one in case.tries]
+    failed = [one.failed for case in new for one in case.tries]
+    has_value = [isinstance(cell, float) and not out for cell, out in zip(cells, failed, strict=True)]
+    applies = [out or cell != NOT_APPLICABLE for cell, out in zip(cells, failed, strict=True)]
+    # Informational scores beside others count as none.
+    assume(any(has_value))
+    covered = sum(has_value) >= min_coverage * sum(applies) - 1e-9
+    assert (verdict.verdict == "pass") == covered, verdict.reason
+
+
+@settings(max_examples=200)
+@given(
+    n_before=st.integers(1, 10), n_now=st.integers(1, 10), failed_before=st.integers(0, 9), failed_now=st.integers(0, 9)
+)
+def test_one_more_failure_of_a_check_never_makes_newly_failing_ones_likelier(
+    n_before, n_now, failed_before, failed_now
+):
+    """What a check that still passes now and then adds to chance must not grow with its failures."""
+    assume(failed_before <= n_before and failed_now < n_now)
+    chances = [chance_of_newly_failing(n_before, n_now, failed_before, failed) for failed in range(failed_now, n_now)]
+    assert chances == sorted(chances, reverse=True)
 
 
 # 5. One definition of cases

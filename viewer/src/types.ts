@@ -140,15 +140,14 @@ export interface RunPage {
   /** True while the figures are being added up: everything below is empty then, the table of cases works already. */
   pending: boolean;
   decision: Decision | null;
+  /** What is wrong, the gravest first and doubts last; at most five, none of a live run. */
+  findings: RunFinding[];
+  n_more_findings: number;
   gates: GateLine[];
   metrics: MetricCard[];
   /** Every metric as a column of the table of cases. */
   columns: Column[];
   unscored: UnscoredLine[];
-  /** Where the agent failed, by cause. */
-  failures: FailureGroup[];
-  /** Why cases scored low: no verdict by itself. */
-  causes: FailureGroup[];
   amounts: Amount[];
   slices: SliceTable[];
   /** Fields of cases that slices can be made by (slices are made on request: Source.slices). */
@@ -188,6 +187,24 @@ export interface CaseFinding {
   /** How often its check failed, now and before. */
   tries: string;
   why: string;
+}
+
+/** One thing that is wrong with a run: cases with the same cause. */
+export interface RunFinding {
+  /** As CaseFinding, or "wrong, allowed" (by a gate), "fact" (no check was made), "doubt" (only a model finds fault). */
+  word: string;
+  /** What is wrong, and in how many cases of how many. */
+  what: string;
+  /** What the first case shows; may be empty. */
+  evidence: string;
+  /** The command that shows the first case; empty where no command finds it. */
+  command: string;
+  n_cases: number;
+  n_of: number;
+  /** The first of them. */
+  cases: string[];
+  /** Which repeat of the first case is the example, from 0; null: it has one. */
+  repeat: number | null;
 }
 
 export interface GateLine {
@@ -292,17 +309,6 @@ export interface UnscoredLine {
   n_cases: number;
   n_records: number;
   first_cases: string[];
-}
-
-export interface FailureGroup {
-  failure: string;
-  error: string;
-  place: string | null;
-  line: string | null;
-  n_records: number;
-  n_cases: number;
-  /** The first of them. */
-  cases: string[];
 }
 
 export interface Amount {
@@ -668,6 +674,9 @@ export interface ComparePage {
   headline: string;
   /** What statistics add to it. */
   line: string;
+  /** What is wrong with the candidate, as RunPage.findings. */
+  findings: RunFinding[];
+  n_more_findings: number;
   note: string | null;
   n_paired: number;
   n_only_baseline: number;

@@ -51,6 +51,10 @@ class CallableAgent:
         self._always_in_workers = isolation == "process"
         in_loop = self._function.is_async and not self._always_in_workers
         self._async = AsyncCalls(self._function) if in_loop else None
+        self.runs_in_loop = in_loop
+        """Whether the agent's own code runs in the runner's event loop."""
+        self.runs_in_process = not self._always_in_workers
+        """Whether the agent's own code may run in this process, which it can end."""
         self._threads = DaemonThreads(f"agentunit-{self._function.name}")
         with_workers = self._always_in_workers or (isolation == "auto" and not in_loop and can_fork_safely())
         self._workers = CasePool(self._function, workers) if with_workers else None
@@ -59,20 +63,10 @@ class CallableAgent:
     def __repr__(self) -> str:
         return f"CallableAgent({self._function.name})"
 
-    @property
-    def runs_in_loop(self) -> bool:
-        """Whether the agent's own code runs in the runner's event loop."""
-        return self._async is not None
-
     def call_before_steps(self, action: Callable[[], None] | None) -> None:
         """Have something done whenever the agent's own code is about to go on in the runner's event loop."""
         if self._async is not None:
             self._async.before_step = action
-
-    @property
-    def runs_in_process(self) -> bool:
-        """Whether the agent's own code may run in this process, which it can end."""
-        return not self._always_in_workers
 
     async def run(self, case: DatasetCase, *, timeout_s: float | None = None, seed: int | None = None) -> AgentResult:
         """Ask one case, and end the call when the time is up."""

@@ -25,6 +25,7 @@ from agentunit.core.codec import RecordError, as_outcome, as_trace, decode_recor
 from agentunit.core.records import Outcome, Record
 from agentunit.core.results import encode_json
 from agentunit.core.trace import TraceLog
+from agentunit.public import publish
 
 FailureKind = Literal["raised", "timeout", "wrong_type", "exit", "died"]
 """``raised`` an error, gave no answer in time, returned something that is not an answer, called ``sys.exit``, or its
@@ -87,10 +88,11 @@ def as_agent(agent: object, *, workers: int = 4, isolation: Isolation = "auto") 
         raise ValueError(f"as_agent: isolation must be auto, process or thread; received {isolation!r}")
     if isinstance(agent, str):
         return _named_agent(agent.strip(), workers, isolation)
-    if not inspect.isclass(agent) and _is_agent(agent):
-        return agent  # type: ignore[return-value]
     if inspect.isclass(agent):
         raise TypeError(f"as_agent: agent must be an instance, not a class; received the class {agent.__name__}")
+    methods = (getattr(agent, "run", None), getattr(agent, "close", None))
+    if all(map(inspect.iscoroutinefunction, methods)) and hasattr(agent, "concurrency_hint"):
+        return agent  # type: ignore[return-value]
     if callable(agent):
         from agentunit.adapters._callable import CallableAgent
 
@@ -164,14 +166,6 @@ def agent_module(name: str) -> Any:
         sys.path.insert(0, here)
         importlib.invalidate_caches()
         return importlib.import_module(name)
-
-
-def _is_agent(agent: object) -> bool:
-    return (
-        inspect.iscoroutinefunction(getattr(agent, "run", None))
-        and inspect.iscoroutinefunction(getattr(agent, "close", None))
-        and hasattr(agent, "concurrency_hint")
-    )
 
 
 MAX_REPLY_BYTES = 64 * 1024 * 1024
@@ -272,3 +266,6 @@ def _attempt(make: Callable[[Any], Any], value: Any) -> Any:
         return make(value)
     except Exception:  # noqa: BLE001 - the one part that cannot be kept must not cost the others
         return None
+
+
+publish("agentunit.adapters", Agent, AgentResult)

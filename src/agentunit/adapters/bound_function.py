@@ -6,7 +6,7 @@ import asyncio
 import functools
 import inspect
 import os
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import aclosing
 from typing import Any
 
@@ -83,8 +83,12 @@ class BoundFunction:
             return
         settled = _settled_names(self.function)
         parameters = [each for each in parameters if each.name not in settled]
-        self.settable = _settable_names(parameters)
-        self.chosen = _chosen_values(parameters)
+        takes_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+        self.settable = [each.name for each in parameters if each.kind in takes_name and each.name not in NAMES]
+        for name in self.settable:
+            value = os.environ.get(f"{SET_PREFIX}{name.upper()}")
+            if value is not None:
+                self.chosen[name] = value
         parameters = [each for each in parameters if each.name not in self.chosen]
         single = _takes_query(parameters)
         unknown = [each.name for each in parameters if _is_required(each) and each.name not in NAMES and each != single]
@@ -134,17 +138,6 @@ def _settled_names(function: Any) -> set[str]:
         names.update(function.keywords)
         function = function.func
     return names
-
-
-def _chosen_values(parameters: list[inspect.Parameter]) -> dict[str, str]:
-    """The values of ``--set`` for parameters of that name, other than those that a case fills."""
-    found = {name: os.environ.get(f"{SET_PREFIX}{name.upper()}") for name in _settable_names(parameters)}
-    return {name: value for name, value in found.items() if value is not None}
-
-
-def _settable_names(parameters: Iterable[inspect.Parameter]) -> list[str]:
-    takes_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    return [each.name for each in parameters if each.kind in takes_name and each.name not in NAMES]
 
 
 def _is_required(parameter: inspect.Parameter) -> bool:

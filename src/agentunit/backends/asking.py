@@ -73,7 +73,7 @@ def _mark(texts: Iterable[str]) -> str:
 
 
 class Asking(Protocol):
-    """The questions of one judgment; the judge makes one (``doors.part("asking")``)."""
+    """The questions of one judgment; the judge makes one."""
 
     async def read(
         self,
@@ -86,6 +86,18 @@ class Asking(Protocol):
         max_tokens: int = 1024,
     ) -> T:
         """What ``reader`` makes of the reply. It raises ``UnreadableReply`` to have it asked for once more."""
+        ...
+
+
+class JudgeService(Protocol):
+    """What the backend ``judge`` offers to add-ons that ask it something else than for a verdict on an answer."""
+
+    def ask(self, question: Callable[[Asking], Coroutine[Any, Any, T]]) -> T:
+        """What comes of the question; ``JudgeFailed`` where there is no usable reply."""
+        ...
+
+    def estimate(self, **asked: Any) -> Any:
+        """What asking would send (``engine.scoring.judging.Sending``), before it is sent."""
         ...
 
 

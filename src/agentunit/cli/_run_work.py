@@ -14,8 +14,9 @@ import click
 
 from agentunit.adapters.bound_function import SET_PREFIX
 from agentunit.cli._shown_run import AskedToShow, ShownRun
-from agentunit.cli.judge_options import JudgeChoice, ask_before_sending
+from agentunit.cli.judge_options import JudgeChoice
 from agentunit.cli.options import InputFailure, metrics_from, open_store, seconds_from, tags_from
+from agentunit.cli.sending_notice import ask_before_sending
 from agentunit.cli.streams import output_to_stderr
 from agentunit.core.case import DatasetCase
 from agentunit.core.conversation import user_kind

@@ -11,11 +11,11 @@ import click
 
 from agentunit.backends.quality import SERVICES
 from agentunit.backends.services import why_not_configured
-from agentunit.cli.judge_options import ask_before_sending
 from agentunit.cli.options import InputFailure, end_signals_interrupt, open_store, say_stopped
 from agentunit.cli.references import sliced_as_asked
 from agentunit.cli.score_options import ScoreOptions
 from agentunit.cli.score_output import leave, run_as_data
+from agentunit.cli.sending_notice import ask_before_sending
 from agentunit.cli.streams import remember_exit_code
 from agentunit.engine.deciding.decision import decide_scoring
 from agentunit.engine.deciding.stored import SCORED_LATER

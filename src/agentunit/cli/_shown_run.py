@@ -15,7 +15,7 @@ from agentunit.cli.options import InputFailure, end_signals_interrupt, print_fie
 from agentunit.cli.streams import output_to_stderr, remember_exit_code
 from agentunit.core.records import Record
 from agentunit.core.score_block import Place
-from agentunit.engine.recording.runner import Caps, Plan, Recording, record
+from agentunit.engine.recording.runner import Caps, Plan, Recording, record, stated_cost
 from agentunit.engine.recording.suite import SuiteError
 from agentunit.engine.recording.suite_run import RunRequest, RunResult, SuiteRun
 from agentunit.engine.scoring.scored_run import ScoredRun
@@ -134,11 +134,19 @@ class ShownRun(SuiteRun):
 
     def announce_tries(self, trying: TryingAgain, run: ScoredRun) -> None:
         """Say how much there is to try again, and what it may cost."""
-        costs = [row.value for row in run.metrics.get("cost", ()) if row.value is not None]
-        dollars = f", about ${number(trying.most_calls * fsum(costs) / len(costs), 'USD')}" if costs else ""
+        cost_usd = self._cost_of_a_call(trying, run)
+        dollars = f", about ${number(trying.most_calls * cost_usd, 'USD')}" if cost_usd else ""
         checks = counted(len(trying.checks), "newly failing check")
         calls = counted(trying.most_calls, "call")
         click.echo(f"trying {checks} again, each until it passes: at most {calls}{dollars}", err=True)
+
+    def _cost_of_a_call(self, trying: TryingAgain, run: ScoredRun) -> float:
+        """What a call costs on average: by the metric, or as the traces of the failing cases state it."""
+        costs = [row.value for row in run.metrics.get("cost", ()) if row.value is not None]
+        if not costs and run.read_cases is not None:
+            for stored, _ in run.read_cases({check.case_id for check in trying.checks}):
+                costs.append(stated_cost(stored.record.trace, stored.record.outcome))
+        return fsum(costs) / len(costs) if costs else 0.0
 
     def sleep(self, wait_s: float) -> None:
         """Wait for an agent that does not answer, and say so where it takes long."""

@@ -141,6 +141,7 @@ class RunUntilDecided(ShownRun):
             test=self._test,
             keep=self._keep,
             min_coverage=self.suite.min_coverage,
+            every_case=goal.baseline is not None,
         )
         self._keep(watched, str(watched))
         self.store.set_status(self.run_id, "finished")

@@ -21,6 +21,9 @@ from agentunit.core.codec import encode_record
 from agentunit.core.records import Record
 from agentunit.traces.grouping import GroupBy
 
+_WRITERS = {"atif": "encode_atif", "otlp": "encode_otlp", "openai": "encode_openai"}
+"""The parts that write other formats than records."""
+
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @rewriting_options
@@ -62,7 +65,7 @@ def convert(
     """
     refuse_overwriting_inputs(files, out)
     source = files_or_run(files, format_name, group_by, store_path, expected)
-    encode: Callable[[Record], bytes] = encode_record if target == "records" else doors.part(f"encode_{target}")
+    encode: Callable[[Record], bytes] = encode_record if target == "records" else doors.part(_WRITERS[target])
     shared = None if jobs is None else can_share(source, files, group_by)
     if jobs is None or shared is None:
         done = rewrite_records(source, out, lambda records: map(encode, records))

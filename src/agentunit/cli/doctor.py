@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import platform
+import sys
 from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.util import find_spec
 from inspect import getdoc
+from shutil import which
 from typing import Any
 
 import click
@@ -146,7 +149,17 @@ def doctor(
     elif ask_judge:
         findings = []
     else:
-        findings = [*_base(), *_optional_parts(), *_backends(), *_models(), *_measurable(), *_metrics(), *_plugins()]
+        findings = [
+            *_base(),
+            *_addons(),
+            *_optional_parts(),
+            *_backends(),
+            *_models(),
+            *_measurable(),
+            *_metrics(),
+            *_plugins(),
+            *_other_pytest(),
+        ]
     findings += answers
     if as_json:
         click.echo(encode_json(findings).decode())
@@ -208,16 +221,40 @@ def _base_requirements() -> list[str]:
     return [line.split(">")[0].split("<")[0].split("=")[0].split("!")[0].split(";")[0].strip() for line in base]
 
 
+def _addons() -> list[PartFinding]:
+    """The add-ons that are missing from this installation, which all of them are part of."""
+    missing = [name for name in doors.addon_names() if not _importable(f"agentunit.addons.{name}")]
+    note = "part of AgentUnit, but missing here"
+    return [PartFinding(f"add-on {name}", "missing", note, reinstall_command()) for name in missing]
+
+
 def _optional_parts() -> list[PartFinding]:
     findings = []
     for extra, (module, purpose) in _EXTRAS.items():
         if not _importable(module):
             findings.append(PartFinding(f"extra {extra}", "missing", purpose, install_command(extra)))
-        elif extra in ("ner", "presidio") and (reason := doors.part("spacy_unready")()) is not None:
-            findings.append(PartFinding(f"extra {extra}", "not ready", reason, doors.part("spacy_weights_command")()))
+        elif extra in ("ner", "presidio") and (unready := _spacy_unready(extra)) is not None:
+            findings.append(unready)
         else:
             findings.append(PartFinding(f"extra {extra}", "ok", purpose))
     return findings
+
+
+def _spacy_unready(extra: str) -> PartFinding | None:
+    try:
+        reason = doors.part("spacy_unready")()
+        return reason and PartFinding(f"extra {extra}", "not ready", reason, doors.part("spacy_weights_command")())
+    except PluginError as error:
+        return PartFinding(f"extra {extra}", "broken", str(error))
+
+
+def _other_pytest() -> list[PartFinding]:
+    """The pytest that a shell starts, where it belongs to another Python: it knows nothing of the plug-in."""
+    found = which("pytest")
+    if found is None or os.path.dirname(found) == os.path.dirname(sys.executable):
+        return []
+    note = f"{found} is of another Python, which may not have the fixture agentunit_eval"
+    return [PartFinding("pytest", "not ready", note, f"{sys.executable} -m pytest")]
 
 
 def _importable(module: str) -> bool:
@@ -274,7 +311,10 @@ def _way_out(name: str) -> str | None:
 
 
 def _models() -> list[PartFinding]:
-    return [PartFinding(each.part, each.state, each.note) for each in doors.part("model_weights")()]
+    try:
+        return [PartFinding(each.part, each.state, each.note) for each in doors.part("model_weights")()]
+    except PluginError as error:
+        return [PartFinding("weights of models", "broken", str(error))]
 
 
 def _measurable() -> list[PartFinding]:

@@ -21,6 +21,7 @@ from agentunit.cli.references import (
     sliced_as_asked,
     unreadable_runs_fail,
 )
+from agentunit.cli.streams import remember_exit_code
 from agentunit.cli.taken_in import run_or_traces
 from agentunit.engine.deciding.checks import rules_of
 from agentunit.engine.deciding.comparison import ALPHA, labels_of
@@ -66,6 +67,11 @@ class ExportOptions:
     choice: JudgeChoice
     show_personal_data: bool
     store_path: str
+
+    @property
+    def is_decided_here(self) -> bool:
+        """Whether a verdict is asked for, and not only the one that was made with the run."""
+        return bool(self.gates) or self.baseline is not None
 
     def check(self, chosen: str) -> None:
         """Refuse what does not go together, before anything is read."""
@@ -123,8 +129,8 @@ def export(**received: Any) -> None:
     Several runs need a --baseline, and HTML, Markdown or JUnit: one report with metrics by runs, cases by runs, and
     everything about each run. The allowed chance of a false alarm is shared among them, as 'agentunit compare' does.
 
-    The verdict that HTML, Markdown and JUnit hold is printed, too. The exit code is 0 whatever it says, as the file was
-    written ('agentunit gate' ends with the verdict's exit code).
+    The verdict that HTML, Markdown and JUnit hold is printed, too. With --gate or --baseline it is decided here, and
+    the exit code is the verdict's: 0 pass, 1 fail, 3 errors, 4 cannot tell. Otherwise it is 0, as the file was written.
 
     Reports mask e-mail addresses, card numbers, credentials and the like. A .json file keeps them: it is the run itself
     ('agentunit redact' makes records to share).
@@ -148,12 +154,16 @@ def export(**received: Any) -> None:
             written = _write_portable(options)
         else:
             written, verdict = _write_report(options, chosen)
+    if verdict is not None and options.is_decided_here:
+        remember_exit_code(verdict.exit_code)
     if target != STDOUT:
         click.echo(printable(f"{target}: {written}"))
     if chosen in _WITH_TEXTS and not options.show_personal_data:
         note_what_stays(options.references, options.store_path)
     if verdict is not None and verdict.verdict is not None:
         click.echo(printable_line(verdict.headline), err=True)
+        if options.is_decided_here:
+            raise click.exceptions.Exit(verdict.exit_code)
 
 
 def _write_report(options: ExportOptions, chosen: str) -> tuple[str, Decision | None]:
@@ -193,7 +203,7 @@ def _decide(
             run, baseline, alpha=alpha, on=options.on, gates=gates, min_coverage=coverage, labels=labels, judged=judged
         )
     # Without a baseline or gates of its own, a report says what was decided when the run was made.
-    if options.gates or comparison is not None:
+    if options.is_decided_here:
         reported.decision = decide_run(run, gates, comparison)
     if options.by is not None:
         if comparison is not None and baseline is not None:

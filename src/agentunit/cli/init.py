@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from agentunit.cli.options import InputFailure
-from agentunit.installation import remote_install_command
+from agentunit.installation import remote_install_command, wheels_command
 from agentunit.reports.printable import printable
 
 _SUITES = ("suite.py", "suite.yaml", "suite.yml")
@@ -26,8 +26,8 @@ _ALREADY_IGNORED = {".agentunit", ".agentunit/", "/.agentunit", "/.agentunit/", 
 def init(folder: Path, as_yaml: bool, ci: bool) -> None:
     """Write a small working suite: an agent with one tool and one bug, cases that find it, gates that say so.
 
-    It runs offline. Nothing is ever overwritten. With --ci, a suite that is there already stays, and the workflow runs
-    it.
+    It runs offline. Nothing is ever overwritten. With --ci, a suite that is there already stays. The workflow runs it
+    on main, whose run is the baseline, and on every pull request, which gets one comment that is kept up to date.
 
     \b
     agentunit init
@@ -77,6 +77,8 @@ def init(folder: Path, as_yaml: bool, ci: bool) -> None:
         click.echo(printable(f"added {_IGNORED} to {ignoring}, so that runs stay out of git"))
     if ci:
         click.echo(f"check its Install step, which says: {install}")
+        if " wheels/" in install:
+            click.echo(f"and commit the wheels that it installs: {wheels_command()}")
     click.echo(printable(f"next: agentunit run {shlex.quote(str(suite))}"))
 
 

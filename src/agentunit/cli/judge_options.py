@@ -15,7 +15,6 @@ from agentunit.doors import part
 
 if TYPE_CHECKING:
     from agentunit.addons.judge.win_rate import JudgedPairs
-    from agentunit.engine.scoring.judging import Sending
     from agentunit.engine.scoring.scored_run import ScoredRun
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -272,12 +271,3 @@ def ask_about_pairs(
         return [None] * len(runs)
     judged: list[JudgedPairs | None] = part("ask_about_pairs")(choice, baseline, runs)
     return judged
-
-
-def ask_before_sending(sending: Sending | None, *, yes: bool) -> None:
-    """Print what a judge will be sent and ask whether it may be; "no" leaves with exit code 2, and nothing was sent.
-
-    With ``yes``, in CI and where nobody can answer it is printed and not asked.
-    """
-    if sending is not None:
-        part("ask_before_sending")(sending, yes=yes)

@@ -273,7 +273,7 @@ def _run_verb() -> int:
             raise
         from agentunit.reports.printable import printable_line
 
-        if _is_store_error(error):
+        if _is_told_in_full(error):
             click.echo(f"Error: {printable_line(str(error))}", err=True)
             return EXIT_ERRORS
         damaged = _damaged_store()
@@ -287,10 +287,12 @@ def _run_verb() -> int:
         return EXIT_ERRORS
 
 
-def _is_store_error(error: BaseException) -> bool:
-    """Whether the store could not be used, by a full disk for example. Who did not load it did not raise its error."""
-    store = sys.modules.get("agentunit.store.schema")
-    return store is not None and isinstance(error, store.StoreError)
+def _is_told_in_full(error: BaseException) -> bool:
+    """Whether a store cannot be used, as on a full disk, or an add-on. What was not loaded did not raise its error."""
+    for module, name in (("agentunit.store.schema", "StoreError"), ("agentunit.plugins", "PluginError")):
+        if module in sys.modules and isinstance(error, getattr(sys.modules[module], name)):
+            return True
+    return False
 
 
 def _damaged_store() -> str | None:

@@ -205,11 +205,14 @@ class _Rerun:
         held = self._asked.held_to(base)
         planned: dict[str, Any] = {"resume": header.id, "changed_agent": True}
         if is_new:
-            planned = {"name": header.name, "tags": header.tags, "only": wanted}
+            # A name of its own: the run of all cases keeps the one that leads to it.
+            name = f"{header.name}-rerun"
+            planned = {"name": name, "tags": header.tags, "only": wanted}
         with output_to_stderr():
             plan = plan_run(suite, self._store, suite_path=self._path, held_to=held, before=before, **planned)
         if is_new:
-            text = f"the agent has changed since run {header.id}: its tries become a new run, {plan.header.id}"
+            new = f"{plan.header.name} ({plan.header.id})"
+            text = f"the agent has changed since run {header.id}: its tries become a new run, {new}"
             click.echo(printable_line(text), err=True)
         return plan
 

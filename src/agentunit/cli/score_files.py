@@ -12,7 +12,6 @@ from typing import IO, Any, Protocol
 
 import click
 
-from agentunit.cli.judge_options import ask_before_sending
 from agentunit.cli.options import InputFailure, end_signals_interrupt
 from agentunit.cli.outputs import open_for_writing, unfinished_path
 from agentunit.cli.score_options import ScoreOptions
@@ -25,6 +24,7 @@ from agentunit.cli.score_output import (
     open_sink,
     run_as_data,
 )
+from agentunit.cli.sending_notice import ask_before_sending
 from agentunit.cli.streams import remember_exit_code
 from agentunit.cli.trace_inputs import refuse_missing, refuse_overwriting_inputs, trace_files_from
 from agentunit.core.codec import RecordError
@@ -34,7 +34,6 @@ from agentunit.doors import part
 from agentunit.engine.deciding.decision import decide_scoring
 from agentunit.engine.scoring.judging import SAMPLE_SIZE, judged_metrics, plan_sending
 from agentunit.engine.scoring.records import Run, RunTotals, WorkFailed
-from agentunit.engine.scoring.records import score as score_records
 from agentunit.engine.scoring.score_rows import is_table_name
 from agentunit.engine.scoring.slices import Slices, SliceTable
 from agentunit.metrics.base import describe
@@ -239,7 +238,7 @@ def _work(
     records, n_cases = _records(source, errors_stream), None
     if judged:
         records, n_cases = _asked_about(records, source, metrics, yes=options.choice.yes)
-    run = score_records(records, metrics, strict=options.strict, jobs=options.jobs)
+    run = Run(records, metrics, strict=options.strict, jobs=options.jobs)
     if slices is not None:
         infos = {metric.name: describe(metric) for metric in metrics}
         run.on_scored = lambda item, scores: slices.add_scores(item.case.metadata, scores, infos)

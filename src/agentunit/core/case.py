@@ -6,6 +6,8 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from agentunit.public import publish
+
 
 class DatasetCase(Struct, forbid_unknown_fields=True, omit_defaults=True, dict=True):
     """One case of a dataset.
@@ -61,3 +63,6 @@ def origin_of(case: object) -> str | None:
     ('/data', None, None)
     """
     return vars(case).get("origin") if isinstance(case, DatasetCase) else None
+
+
+publish("agentunit", DatasetCase)

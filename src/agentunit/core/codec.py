@@ -136,6 +136,9 @@ def as_outcome(value: Any) -> Any:
     return _from_plain(value, Outcome)
 
 
+_RECORD_NAMES = ("case", "trace", "outcome", "v")
+
+
 def as_record(value: Any) -> Record | LooseRecord:
     """A record of whatever a user hands over: a Record, a dict in the shape of one, or (case, trace, outcome).
 
@@ -144,12 +147,14 @@ def as_record(value: Any) -> Record | LooseRecord:
     """
     if isinstance(value, (Record, LooseRecord)):
         return value
+    extra: dict[str, Any] = {}
     plain = as_mapping(value)
     if plain is not None:
         if "case" not in plain:
             raise RecordError(f"a record needs 'case'; received the fields {_listed(plain)}")
         _check_version(plain.get("v", RECORD_VERSION))
         parts = (plain["case"], plain.get("trace"), plain.get("outcome"))
+        extra = {name: each for name, each in plain.items() if name not in _RECORD_NAMES}
     elif isinstance(value, (tuple, list)) and len(value) == 3:
         parts = (value[0], value[1], value[2])
     elif hasattr(value, "case"):
@@ -159,7 +164,7 @@ def as_record(value: Any) -> Record | LooseRecord:
             "a record must be a Record, a dict with 'case', 'trace' and 'outcome', or a tuple of the three; "
             f"received {type(value).__name__}"
         )
-    return LooseRecord(as_case(parts[0]), as_trace(parts[1]), as_outcome(parts[2]))
+    return LooseRecord(as_case(parts[0]), as_trace(parts[1]), as_outcome(parts[2]), extra)
 
 
 def _from_plain(value: Any, kind: type[_StructT]) -> Any:

@@ -12,6 +12,7 @@ from msgspec.structs import fields
 
 from agentunit.core.case import DatasetCase
 from agentunit.core.trace import TraceLog
+from agentunit.public import publish
 
 # What came out of an agent's run.
 
@@ -80,9 +81,10 @@ class Record(Struct, forbid_unknown_fields=True):
 class LooseRecord:
     """A record whose parts are a user's own objects (any case, any outcome), as they were handed over."""
 
-    __slots__ = ("case", "outcome", "trace")
+    __slots__ = ("case", "extra", "outcome", "trace")
 
-    def __init__(self, case: Any, trace: Any, outcome: Any) -> None:
+    def __init__(self, case: Any, trace: Any, outcome: Any, extra: dict[str, Any] | None = None) -> None:
+        self.extra = extra
         self.case = case
         self.trace = trace
         self.outcome = outcome
@@ -155,3 +157,6 @@ def as_mapping(value: object) -> dict[str, Any] | None:
     if isinstance(value, dict):
         return value
     return dict(value) if isinstance(value, Mapping) else None
+
+
+publish("agentunit", Outcome, Record)

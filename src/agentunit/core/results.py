@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from agentunit.core.said import Said
+from agentunit.public import publish
 
 Status = Literal["ok", "informational", "not_applicable", "error"]
 """``ok`` may be gated; ``informational`` is shown but gated only when named; the other two carry no value."""
@@ -518,17 +519,6 @@ def describe_own_file(names: Iterable[str], path: str) -> str | None:
     )
 
 
-def encode_scores(case: CaseScores) -> bytes:
-    """A case's scores as one line, whatever their details hold: what cannot be written is named, not fatal.
-
-    >>> encode_scores(CaseScores(0, "q1", {"cost": Score(MetricResult("cost", 0.5), "ok", "recorded", "1", 0.002)}))
-    b'{"index":0,"case_id":"q1","scores":{"cost":{"result":{"name":"cost","value":0.5,"detail":{}},"status":"ok",...
-    """
-    line = bytearray()
-    append_scores(case, line)
-    return bytes(line[:-1])
-
-
 def append_scores(case: CaseScores, lines: bytearray) -> None:
     """Append a case's scores as one more line, with its end."""
     written = _WrittenCase(case.index, case.case_id, {}, case.v)
@@ -581,3 +571,6 @@ def decode_case_scores(line: bytes) -> CaseScores:
     'q1'
     """
     return _case_scores_decoder.decode(line)
+
+
+publish("agentunit", CaseScores, MetricResult, RunSummary, Score)

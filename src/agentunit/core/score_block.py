@@ -227,9 +227,9 @@ def gathered(rows: Sequence[tuple[ScoreBlock, int]]) -> ScoreBlock:
     return made.block()
 
 
-def block_of_rows(metric: str, rows: Iterable[ScoreRow], amount_key: str = "") -> ScoreBlock:
+def block_of_rows(metric: str, rows: Iterable[ScoreRow]) -> ScoreBlock:
     """Rows in dataset order as a block without details."""
-    made = BlockBuilder(metric, amount_key)
+    made = BlockBuilder(metric, amount_key="")
     for row in rows:
         producer = (row.status, row.backend, row.version)
         made.add_row(row.place, row.value, producer, row.reason, row.judged, row.amount)

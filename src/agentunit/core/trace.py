@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct, field
 
 from agentunit.core.results import model_data
+from agentunit.public import publish
 
 # Points in time: whatever a user or a log gives becomes seconds since 1970 as a float.
 
@@ -241,3 +242,6 @@ def _mcp_result(result: Any) -> dict[str, Any] | None:
     elif result is not None and not isinstance(result, dict):
         result = model_data(result)
     return result if isinstance(result, dict) and "content" in result else None
+
+
+publish("agentunit", AgentInteraction, AgentRole, ConflictEvent, HandoffEvent, InteractionType, TraceEvent, TraceLog)

@@ -208,15 +208,15 @@ class MeanEvidence:
     that neither the size of the difference nor the spread of the values needs to be known beforehand. Values must come
     in an order that does not depend on them, each with the same mean given those before it.
 
-    ``e_value`` is the capital, ``p_value`` the smallest α at which it has ever been enough.
+    ``p_value`` is the smallest α at which the capital has ever been enough.
 
     Waudby-Smith, Ramdas: Estimating means of bounded random variables by betting (2024).
 
     >>> evidence = MeanEvidence(0.5, "above")
     >>> for _ in range(8):
     ...     evidence.add(1.0)
-    >>> evidence.e_value > 20, evidence.shows(0.05)
-    (True, True)
+    >>> evidence.shows(0.05)
+    True
     >>> evidence.add(0.0)
     >>> evidence.shows(0.05)  # what was shown stays shown
     True
@@ -248,7 +248,7 @@ class MeanEvidence:
         >>> evidence.add_group([1.0, 1.0, 0.0], largest=4)  # 0.5 + 0.5 / 4: one step of 0.125 above
         >>> other = MeanEvidence(0.5, "above")
         >>> other.add(0.625)
-        >>> evidence.n, evidence.e_value == other.e_value
+        >>> evidence.n, evidence.log_capital() == other.log_capital()
         (1, True)
         """
         if not 0 < len(values) <= largest:
@@ -264,12 +264,7 @@ class MeanEvidence:
             return
         gain = excess / max(self._threshold, 1e-12)
         self._logs = [log + math.log1p(bet * gain) for log, bet in zip(self._logs, _BETS, strict=True)]
-        self._best = max(self._best, self._log_capital())
-
-    @property
-    def e_value(self) -> float:
-        """The capital now."""
-        return math.exp(min(self._log_capital(), 700.0))
+        self._best = max(self._best, self.log_capital())
 
     @property
     def p_value(self) -> float:
@@ -285,13 +280,14 @@ class MeanEvidence:
         if self.shows(alpha):
             return 0
         rate = max(self._logs) / self.n if self.n else 0.0
-        lacking = -math.log(alpha) - self._log_capital()
+        lacking = -math.log(alpha) - self.log_capital()
         return math.ceil(lacking / rate) if rate > 1e-9 else None
 
     def _scaled(self, value: float) -> float:
         scaled = (value - self._low) / self._width
         return 1.0 - scaled if self._turned else scaled
 
-    def _log_capital(self) -> float:
+    def log_capital(self) -> float:
+        """The natural logarithm of the capital now."""
         most = max(self._logs)
         return most + math.log(math.fsum(math.exp(log - most) for log in self._logs) / _N_BETS)

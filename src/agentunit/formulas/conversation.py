@@ -137,8 +137,8 @@ class Loop(NamedTuple):
         return self.period * (self.rounds - 1)
 
 
-def shingles(text: str, size: int = SHINGLE_WORDS) -> Shingles:
-    """The distinct runs of ``size`` words of a text; all its words in one run when it has fewer; none without words.
+def shingles(text: str) -> Shingles:
+    """The distinct runs of three words of a text; all its words in one run when it has fewer; none without words.
 
     >>> sorted(shingles("To be or not"))
     [('be', 'or', 'not'), ('to', 'be', 'or')]
@@ -146,20 +146,10 @@ def shingles(text: str, size: int = SHINGLE_WORDS) -> Shingles:
     found = words(text)
     if not found:
         return frozenset()
-    return frozenset(tuple(found[start : start + size]) for start in range(max(1, len(found) - size + 1)))
+    return frozenset(tuple(found[at : at + SHINGLE_WORDS]) for at in range(max(1, len(found) - SHINGLE_WORDS + 1)))
 
 
-def shingle_similarity(left: str, right: str, size: int = SHINGLE_WORDS) -> float | None:
-    """The Jaccard index of two texts' shingles: shared / all, from 0 to 1. ``None`` when neither has a word.
-
-    >>> shingle_similarity("open the red door", "open the red window")   # 1 of 3 distinct runs is shared
-    0.3333333333333333
-    """
-    ours, theirs = shingles(left, size), shingles(right, size)
-    return len(ours & theirs) / len(ours | theirs) if ours or theirs else None
-
-
-def first_alike(texts: Sequence[str], threshold: float = NEAR, size: int = SHINGLE_WORDS) -> list[int | None]:
+def first_alike(texts: Sequence[str], threshold: float = NEAR) -> list[int | None]:
     """For each text the earliest earlier one that is nearly the same (similarity of at least ``threshold``), or None.
 
     A text without words repeats nothing. Only texts that share one of their rarest shingles are compared: two sets with
@@ -171,7 +161,7 @@ def first_alike(texts: Sequence[str], threshold: float = NEAR, size: int = SHING
     """
     if not 0 < threshold <= 1:
         raise ValueError(f"first_alike: threshold must be above 0 and at most 1; received {threshold!r}")
-    sets = [shingles(text, size) for text in texts]
+    sets = [shingles(text) for text in texts]
     frequency = Counter(shingle for each in sets for shingle in each)
     holders: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
     same: dict[Shingles, int] = {}

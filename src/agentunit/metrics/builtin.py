@@ -349,9 +349,7 @@ class FaithfulnessMetric(_GroundedMetric):
 
     def lexical(self, item: Item) -> MetricResult:
         """The share of context strings found in the answer."""
-        value = share_true(item.context_found)
-        detail = {"answer": item.answer, "references": item.context, "backend": LEXICAL, "why": _why_repeated(item)}
-        return MetricResult(self.name, value, detail)
+        return _repeated(self.name, item, share_true(item.context_found))
 
 
 @dataclass(frozen=True)
@@ -418,17 +416,12 @@ class HallucinationRateMetric(_GroundedMetric):
     0.0
     """
 
-    info = MetricInfo(
+    # The same measure turned round, so its version is the same too.
+    info = replace(
+        FaithfulnessMetric.info,
         name="hallucination_rate",
-        family="quality",
         summary="How much of the answer is not supported by what the agent saw.",
         direction="lower",
-        range=_SCORE_RANGE,
-        inputs=("case.context or trace retrieval", "outcome.output"),
-        detail_keys=("answer", "references"),
-        backend=LEXICAL,
-        informational=frozenset({LEXICAL}),
-        version="6",
         question="Does the answer say anything that nothing the agent saw supports?",
         mean_of="lack of support",
     )
@@ -436,9 +429,7 @@ class HallucinationRateMetric(_GroundedMetric):
 
     def lexical(self, item: Item) -> MetricResult:
         """1.0 if any context string is missing from the answer, else 0.0."""
-        value = 0.0 if all(item.context_found) else 1.0
-        detail = {"answer": item.answer, "references": item.context, "backend": LEXICAL, "why": _why_repeated(item)}
-        return MetricResult(self.name, value, detail)
+        return _repeated(self.name, item, 0.0 if all(item.context_found) else 1.0)
 
     def scaled(self, value: float) -> float:
         """The rate is what groundedness leaves."""
@@ -492,13 +483,17 @@ class RetrievalQualityMetric(_QualityMetric):
 
     def lexical(self, item: Item) -> MetricResult:
         """The share of context strings found in the answer."""
-        value = share_true(item.context_found)
-        detail = {"references": item.context, "answer": item.answer, "backend": LEXICAL, "why": _why_repeated(item)}
-        return MetricResult(self.name, value, detail)
+        return _repeated(self.name, item, share_true(item.context_found))
+
+
+def _repeated(name: str, item: Item, value: float | None) -> MetricResult:
+    """A value by the texts of the context that the answer repeats: all that the lexical fallback looks at."""
+    detail = {"answer": item.answer, "references": item.context, "backend": LEXICAL, "why": _why_repeated(item)}
+    return MetricResult(name, value, detail)
 
 
 def _why_repeated(item: Item) -> str:
-    """Which texts of the context the answer repeats: all that the lexical fallback looks at."""
+    """Which texts of the context the answer repeats."""
     repeated = item.context_found
     n_passages = len(repeated)
     if False not in repeated:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import MISSING, fields, is_dataclass
 from difflib import get_close_matches
+from hashlib import blake2b
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -108,14 +110,6 @@ def _require_own(what: str, names: Iterable[str]) -> None:
 _require_own("_OWN_ANSWER_KEYS", _OWN_ANSWER_KEYS)
 _require_own("DEFAULT_METRICS", DEFAULT_METRICS)
 
-# Where users import the metrics of these modules from; the others are imported from the module that defines them.
-_PUBLIC_MODULES = {
-    "agentunit.multimodal": "agentunit.multimodal.metrics",
-    "agentunit.privacy": "agentunit.privacy.metrics",
-    "agentunit.sustainability": "agentunit.sustainability.metrics",
-    "agentunit.multiagent.conversation_metrics": "agentunit.multiagent",
-}
-
 MetricSource = Metric | type | Callable[..., Any]
 """What may stand behind a name: an instance, a class, a function that makes one, or a function that scores."""
 
@@ -156,7 +150,7 @@ class MetricRegistry:
 
     def names(self) -> list[str]:
         """All names: AgentUnit's own first, then registered ones, then those of installed packages."""
-        return list(dict.fromkeys([*self._own, *self._registered, *self._plugins()]))
+        return list(dict.fromkeys([*self._own, *self._registered, *self.table.brought]))
 
     def create(self, name: str, parameters: Mapping[str, Any] | None = None) -> Metric:
         """A metric of this name, with these parameters in place of their defaults."""
@@ -222,7 +216,7 @@ class MetricRegistry:
         if name in self._registered:
             source: Any = self._registered[name]
         else:
-            source = _load(self._own[name]) if name in self._own else self._plugins()[name].load()
+            source = _load(self._own[name]) if name in self._own else self.table.brought[name].load()
         # A class that has its facts need not be made: making one may take a model or a judge.
         info = getattr(source, "info", None) if isinstance(source, type) else None
         if isinstance(info, MetricInfo):
@@ -240,13 +234,10 @@ class MetricRegistry:
             f"received {source!r:.80}{renamed_method(source)}"
         )
 
-    def _plugins(self) -> dict[str, Plugin]:
-        return self.table.brought
-
     def _owner(self, name: str) -> str:
         if name in self._registered:
             return "registered already"
-        return "AgentUnit's own" if name in self._own else f"a metric of {self._plugins()[name].package}"
+        return "AgentUnit's own" if name in self._own else f"a metric of {self.table.brought[name].package}"
 
 
 def instantiate(source: Any, who: str, parameters: Mapping[str, Any] | None = None, name: str | None = None) -> Metric:
@@ -281,9 +272,7 @@ def import_path(metric: Any) -> str:
     'agentunit.privacy.metrics.PIILeakageMetric'
     """
     kind = metric if isinstance(metric, type) else type(metric)
-    module = kind.__module__
-    public = _PUBLIC_MODULES.get(module) or _PUBLIC_MODULES.get(module.rpartition(".")[0], module)
-    return f"{public}.{kind.__qualname__}"
+    return f"{kind.__module__}.{kind.__qualname__}"
 
 
 def parameters(metric: Any) -> dict[str, Any]:
@@ -306,6 +295,27 @@ def parameter_defaults(metric: Any) -> dict[str, Any]:
         factory = field.default_factory
         defaults[field.name] = factory() if factory is not MISSING else field.default
     return defaults
+
+
+def parameters_digest(metric: Any) -> str:
+    """What tells the parameters of one of AgentUnit's metrics, or of a function, apart; empty where all are defaults.
+
+    What is not data, such as a function, is left out: it is another object in every process.
+    """
+    is_function = isinstance(metric, FunctionMetric)
+    if not is_function and not is_dataclass(metric):
+        return ""
+    # The version of a function tells its defaults. Those of a class may get more in a release that changes no score.
+    defaults = {} if is_function else parameter_defaults(metric)
+    changed: dict[str, Any] = {}
+    for name, value in parameters(metric).items():
+        with suppress(TypeError, ValueError):
+            if name not in defaults or value != defaults[name]:
+                msgspec.json.encode(value, order="deterministic")
+                changed[name] = value
+    if not changed:
+        return ""
+    return blake2b(msgspec.json.encode(changed, order="deterministic"), digest_size=8).hexdigest()
 
 
 def _is_instance(source: Any) -> bool:

@@ -5,8 +5,9 @@ Everything below loads on first use.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from agentunit.public import lazy_names
 
 if TYPE_CHECKING:
     from agentunit.addons.drawing.pictures import Picture, interaction_graph, timeline
@@ -33,20 +34,6 @@ if TYPE_CHECKING:
         SwarmIntelligenceMetric,
     )
     from agentunit.multiagent.team import AgentRow, agents_table
-
-_NAMES = {
-    "..addons.drawing.pictures": "Picture interaction_graph timeline",
-    "..core.trace": "AgentInteraction AgentRole ConflictEvent HandoffEvent InteractionType",
-    ".analyzers": (
-        "CoordinationMetrics EmergentBehaviorDetector EmergentBehaviorMetrics InteractionAnalyzer "
-        "MultiAgentMetricsCalculator NetworkAnalyzer NetworkMetrics"
-    ),
-    ".conversation_metrics": "AgentDominanceMetric PingPongMetric StepRepetitionMetric UnansweredRequestsMetric",
-    ".derivation": "Derived derived",
-    ".metrics": "CoordinationEfficiencyMetric NetworkFaultToleranceMetric SwarmIntelligenceMetric",
-    ".team": "AgentRow agents_table",
-}
-_HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 __all__ = [
     "AgentDominanceMetric",
@@ -77,14 +64,21 @@ __all__ = [
     "timeline",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        value = getattr(import_module(_HOMES[name], __name__), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return list(__all__)
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "..addons.drawing.pictures": "Picture interaction_graph timeline",
+            "..core.trace": "AgentInteraction AgentRole ConflictEvent HandoffEvent InteractionType",
+            ".analyzers": (
+                "CoordinationMetrics EmergentBehaviorDetector EmergentBehaviorMetrics InteractionAnalyzer "
+                "MultiAgentMetricsCalculator NetworkAnalyzer NetworkMetrics"
+            ),
+            ".conversation_metrics": (
+                "AgentDominanceMetric PingPongMetric StepRepetitionMetric UnansweredRequestsMetric"
+            ),
+            ".derivation": "Derived derived",
+            ".metrics": "CoordinationEfficiencyMetric NetworkFaultToleranceMetric SwarmIntelligenceMetric",
+            ".team": "AgentRow agents_table",
+        },
+    )

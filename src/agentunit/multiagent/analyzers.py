@@ -49,6 +49,7 @@ from agentunit.multiagent._team_inputs import (
     read_interactions,
     read_roles,
 )
+from agentunit.public import publish
 
 
 class InteractionAnalyzer:
@@ -383,3 +384,7 @@ class MultiAgentMetricsCalculator:
     def network(self) -> NetworkAnalyzer:
         """The network the agents form."""
         return NetworkAnalyzer(self._interactions.graph())
+
+
+publish("agentunit.multiagent", CoordinationMetrics, EmergentBehaviorDetector, EmergentBehaviorMetrics)
+publish("agentunit.multiagent", InteractionAnalyzer, MultiAgentMetricsCalculator, NetworkAnalyzer, NetworkMetrics)

@@ -24,6 +24,7 @@ from agentunit.metrics.inputs import Item
 from agentunit.metrics.parameters import ABOVE_0_TO_1, check_parameters
 from agentunit.metrics.sentences import counted, on_one_line, sentence
 from agentunit.multiagent.derivation import NEXT_SPEAKER, TeamStep, derived, reading, receivers_of, sender_of, steps_of
+from agentunit.public import publish
 
 _share_info = partial(
     MetricInfo, family="multiagent", range=(0.0, 1.0), backend="trace", trust={"trace": "descriptive"}
@@ -262,3 +263,6 @@ def _labels(alike: Sequence[int | None]) -> list[int]:
     for place, first in enumerate(alike):
         labels.append(place if first is None else labels[first])
     return labels
+
+
+publish("agentunit.multiagent", AgentDominanceMetric, PingPongMetric, StepRepetitionMetric, UnansweredRequestsMetric)

@@ -18,6 +18,7 @@ from agentunit.core.codec import as_trace
 from agentunit.core.results import json_fallback
 from agentunit.core.trace import AgentInteraction, AgentRole, ConflictEvent, HandoffEvent, tool_status
 from agentunit.metrics.inputs import InputProblem, Item, payload_of
+from agentunit.public import publish
 
 HUMANS = frozenset(("user", "human"))
 # Printed lines and instructions are nobody's turn.
@@ -379,3 +380,6 @@ def derived_conflicts(steps: Sequence[TeamStep]) -> list[ConflictEvent]:
             )
         )
     return conflicts
+
+
+publish("agentunit.multiagent", Derived)

@@ -25,6 +25,7 @@ from agentunit.multiagent.derivation import (
     text_in,
     trace_of,
 )
+from agentunit.public import publish
 
 
 class AgentRow(Struct, frozen=True):
@@ -315,3 +316,6 @@ def _in_order(marks: list[Mark]) -> list[Mark]:
 
 def _short(text: str) -> str:
     return " ".join(text[: 4 * _LABEL_LENGTH].split())[:_LABEL_LENGTH]
+
+
+publish("agentunit.multiagent", AgentRow)

@@ -19,6 +19,7 @@ from agentunit.metrics.inputs import InputProblem, Item, no_answer
 from agentunit.metrics.parameters import ABOVE_0_TO_1, TRUE_OR_FALSE, Rule, check_parameters
 from agentunit.metrics.sentences import quoted, sentence
 from agentunit.multimodal.reference_texts import multimodal_info
+from agentunit.public import publish
 
 Vector = Sequence[float]
 
@@ -324,3 +325,6 @@ def _usable_pictures(asked: Asked, pictures: Sequence[Vector | Unencodable]) -> 
             raise Refused(f"{shown_source(source)} {each.reason}")
         usable.append(each)
     return usable
+
+
+publish("agentunit.multimodal.metrics", CrossModalGroundingMetric)

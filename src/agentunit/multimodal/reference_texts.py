@@ -35,6 +35,7 @@ from agentunit.metrics.base import ItemMetric, MetricInfo, describe_error
 from agentunit.metrics.inputs import InputProblem, Item, acceptable_answers, no_answer
 from agentunit.metrics.parameters import TRUE_OR_FALSE, Rule, check_parameters
 from agentunit.metrics.sentences import quoted, sentence
+from agentunit.public import publish
 
 multimodal_info = partial(MetricInfo, family="multimodal", direction="higher", range=(0.0, 1.0))
 
@@ -329,3 +330,6 @@ def error_rates(reference: str, hypothesis: str, *, normalised: bool = False) ->
 def engine_name() -> str:
     """What computes the rates here."""
     return "jiwer" if find_spec("jiwer") else "agentunit"
+
+
+publish("agentunit.multimodal.metrics", AudioTranscriptionMetric, ImageCaptionAccuracyMetric)

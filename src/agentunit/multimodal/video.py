@@ -27,6 +27,7 @@ from agentunit.multimodal.clip_metric import (
     usable_text,
 )
 from agentunit.multimodal.reference_texts import multimodal_info
+from agentunit.public import publish
 
 _N_FRAMES = Rule("from 1 to 256", lambda value: is_number(value) and isinstance(value, int) and 1 <= value <= 256)
 
@@ -148,3 +149,6 @@ def _usable_video(asked: Asked, video: EncodedVideo | Unencodable) -> EncodedVid
     if isinstance(video, Unencodable):
         raise Refused(f"{shown_source(asked.sources[0])} {video.reason}")
     return video
+
+
+publish("agentunit.multimodal.metrics", VideoResponseRelevanceMetric)

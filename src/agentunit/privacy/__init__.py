@@ -5,8 +5,9 @@ The names below load on first use, so that using one part does not load them all
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from agentunit.public import lazy_names
 
 if TYPE_CHECKING:
     from agentunit.privacy.metrics import (
@@ -18,12 +19,5 @@ if TYPE_CHECKING:
 
 __all__ = ["ConsentComplianceMetric", "DataMinimizationMetric", "PIILeakageMetric", "PrivacyBudgetMetric"]
 
-
-def __getattr__(name: str) -> Any:
-    if name in __all__:
-        return getattr(import_module("agentunit.privacy.metrics"), name)
-    raise AttributeError(f"module 'agentunit.privacy' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy_names(__name__, {".metrics": " ".join(__all__)})

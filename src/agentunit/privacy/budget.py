@@ -18,6 +18,7 @@ from agentunit.metrics.inputs import Item, number_at, payload_of
 from agentunit.metrics.parameters import FROM_0_TO_1, Rule, check_parameters, is_number
 from agentunit.metrics.sentences import amount
 from agentunit.privacy._passages import privacy_info
+from agentunit.public import publish
 
 _NAMES = ("epsilon", "privacy_epsilon")
 
@@ -132,3 +133,6 @@ def spent_epsilons(item: Item) -> Iterator[float]:
             if epsilon is not None:
                 yield epsilon
                 break
+
+
+publish("agentunit.privacy.metrics", PrivacyBudgetMetric)

@@ -20,6 +20,7 @@ from agentunit.privacy.detection.gazetteer import Kind, entries, fold, kinds_of
 from agentunit.privacy.detectors import detector_named
 from agentunit.privacy.findings import Detector, check_detector
 from agentunit.privacy.personal_fields import field_type
+from agentunit.public import publish
 
 COVERAGE = 0.5
 """The share of a statement's words that tells it, standing together."""
@@ -316,3 +317,6 @@ def _words_of_place(text: str, words: list[re.Match[str]], at: int) -> int:
         return 0
     is_plain = kind & (Kind.WORD | Kind.RARE_WORD)
     return 1 if not is_plain or _OF_A_PLACE.search(text[max(0, start - _REACH) : start]) else 0
+
+
+publish("agentunit.privacy.metrics", ConsentComplianceMetric)

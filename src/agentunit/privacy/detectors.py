@@ -75,6 +75,15 @@ def detector_named(name: str, owner: str) -> Detector:
     return detector
 
 
+def names_unready() -> str | None:
+    """Why names and postal addresses cannot be looked for here; ``None`` where they can."""
+    try:
+        _ = part("find_addresses_in"), part("find_names_in")
+    except PluginError as error:
+        return str(error)
+    return None
+
+
 class PatternDetector:
     """Finds every type of ``PII_TYPES`` but accounts without a model, in time linear in the texts."""
 

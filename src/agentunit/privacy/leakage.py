@@ -16,9 +16,10 @@ from agentunit.metrics.sentences import counted, on_one_line, sentence
 from agentunit.privacy._followed import held_at
 from agentunit.privacy._known_values import KnownValue, SearchedText, plain
 from agentunit.privacy._passages import Kind, Passage, PrivacyMetric, passages, privacy_info
-from agentunit.privacy.detectors import detector_named
+from agentunit.privacy.detectors import StructuredDetector, detector_named, names_unready
 from agentunit.privacy.findings import Detector, Finding, check_detector, masked
 from agentunit.privacy.pseudonyms import same_value
+from agentunit.public import publish
 
 SEVERITY_WEIGHTS: Mapping[str, float] = {
     "email": 0.5,
@@ -36,6 +37,7 @@ SEVERITY_WEIGHTS: Mapping[str, float] = {
 """What a certain finding of a type takes away; a type that is not named here takes 0.5."""
 _OTHER_WEIGHT = 0.5
 _MOST_SHOWN = 500
+_NOT_LOOKED_FOR = "names and postal addresses were not looked for"
 # Of so many values it is said which tool, or field of the case, held them.
 _MOST_FOLLOWED = 50
 
@@ -101,7 +103,10 @@ class PIILeakageMetric(PrivacyMetric):
     def _used(self) -> Detector:
         if self.detector is not None:
             return self.detector
-        return detector_named("patterns" if self.backend == "auto" else self.backend, "PIILeakageMetric")
+        if self.backend != "auto":
+            return detector_named(self.backend, "PIILeakageMetric")
+        # What has a form of its own is found without the list of names, and the score's backend says so.
+        return StructuredDetector() if names_unready() else detector_named("patterns", "PIILeakageMetric")
 
     @property
     def current_backend(self) -> str:
@@ -203,6 +208,9 @@ class PIILeakageMetric(PrivacyMetric):
         if len(shown) > _MOST_SHOWN:
             detail["findings_not_shown"] = len(shown) - _MOST_SHOWN
         detail["why"] = _why(detail["findings"], len(scored))
+        if isinstance(self._used, StructuredDetector):
+            detail["why"] += f"; {_NOT_LOOKED_FOR}"
+            detail["not_looked_for"] = f"{_NOT_LOOKED_FOR}: {names_unready()}"
         return detail
 
     def _severity(self, type: str) -> float:
@@ -249,3 +257,6 @@ def _merged(weights: Any) -> dict[str, float]:
                 f"PIILeakageMetric: severity_weights must be from 0 to 1; received {weight!r} for {type!r}"
             )
     return {**SEVERITY_WEIGHTS, **(weights or {})}
+
+
+publish("agentunit.privacy.metrics", PIILeakageMetric)

@@ -29,6 +29,7 @@ from agentunit.privacy._known_values import OF_THE_CASE, FieldNames, KnownValue,
 from agentunit.privacy._passages import Passage, PrivacyMetric, disclosed_passages, leaves, privacy_info, user_input
 from agentunit.privacy.detectors import detector_named
 from agentunit.privacy.findings import Detector, check_detector
+from agentunit.public import publish
 
 SENSITIVE_KEYS = ("user_id", "email", "phone", "address", "ssn", "credit_card", "password", "api_key", "token")
 
@@ -200,3 +201,6 @@ def _listed(item: Item) -> tuple[list[KnownValue], list[Statement]]:
             value = KnownValue(field, text, source=OF_THE_CASE)
             values += [value] if value.usable else []
     return values, statements
+
+
+publish("agentunit.privacy.metrics", DataMinimizationMetric)

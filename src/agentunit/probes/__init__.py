@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from agentunit.public import lazy_names
 
 if TYPE_CHECKING:
     from agentunit.probes.measuring import Measurement, measure
 
 __all__ = ["Measurement", "measure"]
 
-
-def __getattr__(name: str) -> Any:
+if not TYPE_CHECKING:
     # The adapters read the settings for every run; measuring is loaded only when something is measured.
-    if name in __all__:
-        return getattr(import_module("agentunit.probes.measuring"), name)
-    raise AttributeError(f"module 'agentunit.probes' has no attribute {name!r}")
+    __getattr__, __dir__ = lazy_names(__name__, {".measuring": " ".join(__all__)})

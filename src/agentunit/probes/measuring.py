@@ -19,6 +19,7 @@ from agentunit.formulas.sustainability import (
 from agentunit.probes.machine import limits, machine_memory_bytes
 from agentunit.probes.meter import Account, GpuAccount, Meter, meter
 from agentunit.probes.probe_settings import DEFAULT_INTERVAL_S, checked_interval
+from agentunit.public import publish
 
 RESOURCE_USE = "resource_use"
 """Where in ``trace.metadata`` the facts stand."""
@@ -254,3 +255,6 @@ def joined_measurements(earlier: dict[str, Any], later: dict[str, Any]) -> dict[
     for key in ("missing", "problems"):
         joined[key] = list(dict.fromkeys([*(earlier.get(key) or ()), *(later.get(key) or ())]))
     return joined
+
+
+publish("agentunit.probes", Measurement)

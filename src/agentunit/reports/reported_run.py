@@ -353,7 +353,7 @@ class ReportedRun:
     @cached_property
     def findings(self) -> list[RunFinding]:
         """What is wrong with the run, the gravest first: cases with the same cause are one finding."""
-        from agentunit.reports.findings import findings_of
+        from agentunit.reports.finding_causes import findings_of
 
         return self.mask.view(findings_of(self))
 

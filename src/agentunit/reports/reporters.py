@@ -212,6 +212,9 @@ _OWN_REPORTERS = {
     "otel": "agentunit.reports.reporters:OTEL",
 }
 
+# Known by their ending alone: nothing is imported to write another one of them.
+_NAMED_BY_ENDING = ("csv", "parquet", "html")
+
 
 @cache
 def reporter_table() -> PluginTable[Reporter]:
@@ -237,6 +240,9 @@ def format_for(target: str) -> str | None:
     if target.startswith(("http://", "https://")):
         return "otel"
     name = os.path.basename(target).lower()
+    own_name = name.rpartition(".")[2]
+    if own_name in _NAMED_BY_ENDING:
+        return own_name
     # Of AgentUnit's own formats first: packages are imported only for an ending that none of them has.
     return next((format_name for ending, format_name in _endings() if name.endswith(ending)), None)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import chain
 from typing import NoReturn
 
-from agentunit.core.codec import decode_record, encode_record
+from agentunit.core.codec import decode_record
 from agentunit.core.records import Record
 from agentunit.core.score_block import Place
 from agentunit.store._score_table import ScoreTable
@@ -29,13 +29,6 @@ _COMPRESSED_FROM_BYTES = 4096
 
 class RecordTable(ScoreTable):
     """What a store does with its records (``RunStore``)."""
-
-    def add_record(
-        self, run_id: str, position: int, repeat: int, record: Record, *, failed: bool, elapsed_s: float
-    ) -> None:
-        """Keep a finished case. One that is there already is replaced, and its scores with it."""
-        line = encode_record(record)
-        self.add_lines([(run_id, position, repeat, record.case.id, int(failed), elapsed_s, line)])
 
     def add_lines(self, rows: Sequence[WrittenRecord]) -> None:
         """Keep finished cases that are written already (``core.codec.encode_record``), all that ended together."""

@@ -180,13 +180,10 @@ class ScoreTable:
                     found[place] = number_in(msgspec.json.decode(detail), key)
         return [found.get(place) for place in wanted.places()]
 
-    def score_rows(self, run_id: str, amounts: Mapping[str, str] | None = None) -> Iterator[tuple[str, ScoreRow]]:
-        """Every score of a run with its metric's name, metric by metric in dataset order, without the details.
-
-        ``amounts`` names, for some metrics, the key of the detail whose number is wanted too.
-        """
+    def score_rows(self, run_id: str) -> Iterator[tuple[str, ScoreRow]]:
+        """Every score of a run with its metric's name, metric by metric in dataset order, without the details."""
         for metric in self.metrics_scored(run_id):
-            for row in self.metric_rows(run_id, metric, (amounts or {}).get(metric)):
+            for row in self.metric_rows(run_id, metric):
                 yield metric, row
 
     def metric_rows(self, run_id: str, metric: str, amount_key: str | None = None) -> Iterator[ScoreRow]:

@@ -12,7 +12,6 @@ import msgspec
 from agentunit.core.records import Record
 from agentunit.core.results import encode_json
 from agentunit.core.score_block import Place
-from agentunit.doors import part
 from agentunit.store.database import Database
 from agentunit.store.labels import subject_of
 from agentunit.store.run_store import RunStore
@@ -137,7 +136,7 @@ def _erase_records(store: RunStore, which: Whom) -> Erasure:
                 found.setdefault(run_id, set()).add((position, repeat))
                 subjects.add(subject_of(record))
                 case_ids.add(record.case.id)
-    part("erase_followed_cases")(database, case_ids)
+    _erase_followed_cases(database, case_ids)
     for run_id, places in found.items():
         store.delete_records(run_id, places)
     _erase_decisions(database, found, case_ids)
@@ -145,6 +144,16 @@ def _erase_records(store: RunStore, which: Whom) -> Erasure:
     if which.kind == "case":
         n_labels += _erase_labels(database, "case_id", [which.value, *which.masked_as])
     return Erasure(time.time(), which.kind, sum(map(len, found.values())), len(found), n_labels)
+
+
+def _erase_followed_cases(database: Database, case_ids: Iterable[str]) -> None:
+    """Take the ids of erased cases out of what ``score --follow`` keeps in the same database: alerts and series."""
+    if not database.has_table("follow_alerts"):
+        return
+    for case_id in sorted(set(case_ids)):
+        quoted = encode_json(case_id).decode()
+        for table, column in (("follow_alerts", "alert"), ("follow_series", "state")):
+            database.change(f"UPDATE {table} SET {column} = replace({column}, ?, '\"(erased)\"')", (quoted,))
 
 
 def _erase_decisions(database: Database, run_ids: Collection[str], case_ids: Iterable[str]) -> None:
@@ -173,7 +182,9 @@ def _erase_decisions(database: Database, run_ids: Collection[str], case_ids: Ite
 
 def _erase_runs(database: Database, older_than_s: float) -> Erasure:
     before = time.time() - older_than_s
-    part("erase_followed_before")(database, before)
+    if database.has_table("follow_alerts"):
+        database.change("DELETE FROM follow_alerts WHERE raised_at < ?", (before,))
+        database.change("DELETE FROM follow_hours WHERE hour < ?", (int(before // 3600),))
     doomed = [run_id for (run_id,) in database.execute("SELECT id FROM runs WHERE created_at < ?", (before,))]
     n_records = 0
     for run_id in doomed:

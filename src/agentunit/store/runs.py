@@ -30,6 +30,10 @@ HISTORY = "history"
 
 KNOWN_FAILURES = "known_failures"
 """Under this name the settings of a run hold the marks of the cases that are known to fail, by case id."""
+DATASET_CASES = "dataset_cases"
+"""The setting of a run that says how many cases its dataset has, of which it may be to run some."""
+RETRIED_FAILED = "retried_failed"
+"""The setting of a run in which records were made once more because the agent had failed."""
 
 _OWN_ID = re.compile(r"[0-9]{8}-[0-9]{6}-([0-9a-f]{4})")
 

@@ -6,7 +6,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from typing import Any
 
 from agentunit.core.sqlite import SqliteFile, schema_version, transaction
@@ -124,13 +124,51 @@ class SqliteDatabase:
         """Whether there is such a table."""
         return bool(self.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,)))
 
-    def recording(self, run_id: str) -> AbstractContextManager[None]:
-        """Hold a run for this process, by a lock of the operating system."""
-        return hold_run(self.file, run_id)
+    @contextmanager
+    def recording(self, run_id: str) -> Iterator[None]:
+        """Hold a run for this process, by a lock of the operating system, which releases it however the process ends.
+
+        One that another process holds is a ``RunTaken``.
+        """
+        try:
+            import fcntl
+        except ImportError:  # not on Windows
+            yield
+            return
+        path = lock_path(self.file, run_id)
+        with open(path, "wb") as file:
+            for attempt in range(_ATTEMPTS):
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except OSError:
+                    # Whoever lists the runs holds it for a moment, to see whether anybody does.
+                    if attempt == _ATTEMPTS - 1:
+                        raise RunTaken(run_id) from None
+                    time.sleep(_RETRY_AFTER_S)
+            # Whoever held it may have removed the file since it was opened here: such a lock holds nobody.
+            if not os.path.exists(path) or not os.path.samestat(os.stat(path), os.fstat(file.fileno())):
+                raise RunTaken(run_id)
+            try:
+                yield
+            finally:
+                with suppress(OSError):
+                    os.unlink(path)
 
     def is_being_recorded(self, run_id: str) -> bool:
-        """Whether a process holds a run; true where that cannot be known."""
-        return is_being_recorded(self.file, run_id)
+        """Whether a process holds a run's lock; true where that cannot be known."""
+        try:
+            import fcntl
+        except ImportError:  # not on Windows
+            return True
+        try:
+            with open(lock_path(self.file, run_id), "rb") as file:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                return False
+        except FileNotFoundError:
+            return False
+        except OSError:
+            return True
 
     def reopened(self, *, read_only: bool = True) -> SqliteDatabase:
         """The same file once more, with a connection of its own."""
@@ -181,54 +219,6 @@ def why_damaged(file: str) -> str | None:
     return None if found == "ok" else " ".join(str(found).split())
 
 
-# A run that is being recorded is locked. The operating system releases the lock when the process ends, however it ends.
-
-
 def lock_path(store_file: str, run_id: str) -> str:
     """The file that the process which records a run holds locked."""
     return f"{store_file}.{run_id}.lock"
-
-
-@contextmanager
-def hold_run(store_file: str, run_id: str) -> Iterator[None]:
-    """Hold a run for this process; one that another process holds is a ``RunTaken``."""
-    try:
-        import fcntl
-    except ImportError:  # not on Windows
-        yield
-        return
-    path = lock_path(store_file, run_id)
-    with open(path, "wb") as file:
-        for attempt in range(_ATTEMPTS):
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except OSError:
-                # Whoever lists the runs holds it for a moment, to see whether anybody does.
-                if attempt == _ATTEMPTS - 1:
-                    raise RunTaken(run_id) from None
-                time.sleep(_RETRY_AFTER_S)
-        # Whoever held it may have removed the file since it was opened here: such a lock holds nobody.
-        if not os.path.exists(path) or not os.path.samestat(os.stat(path), os.fstat(file.fileno())):
-            raise RunTaken(run_id)
-        try:
-            yield
-        finally:
-            with suppress(OSError):
-                os.unlink(path)
-
-
-def is_being_recorded(store_file: str, run_id: str) -> bool:
-    """Whether a process holds a run's lock; true where that cannot be known."""
-    try:
-        import fcntl
-    except ImportError:  # not on Windows
-        return True
-    try:
-        with open(lock_path(store_file, run_id), "rb") as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            return False
-    except FileNotFoundError:
-        return False
-    except OSError:
-        return True

@@ -17,6 +17,7 @@ from agentunit.metrics.base import ItemMetric
 from agentunit.metrics.inputs import InputProblem, Item, number_at
 from agentunit.metrics.parameters import POSITIVE, Rule, check_parameters, is_number
 from agentunit.metrics.sentences import amount
+from agentunit.public import publish
 from agentunit.sustainability.energy import (
     INPUTS,
     TRUST,
@@ -211,3 +212,6 @@ def _began(item: Item) -> datetime | None:
         return None if moment is None else datetime.fromtimestamp(moment, timezone.utc)
     except (OverflowError, OSError, ValueError):
         return None
+
+
+publish("agentunit.sustainability.metrics", CarbonMetric)

@@ -21,6 +21,7 @@ from agentunit.metrics.parameters import POSITIVE, check_parameters
 from agentunit.metrics.sentences import amount
 from agentunit.metrics.usage import Tokens, find_usage, llm_calls
 from agentunit.probes.probe_settings import checked_interval
+from agentunit.public import publish
 
 
 class Amount(NamedTuple):
@@ -390,3 +391,6 @@ def _quiet() -> Iterator[None]:
         yield
     finally:
         logger.setLevel(level)
+
+
+publish("agentunit.sustainability.metrics", EnergyMetric)

@@ -14,9 +14,11 @@ from typing import Any, BinaryIO
 from msgspec import Struct
 from msgspec.structs import fields
 
+from agentunit.core.case import DatasetCase
 from agentunit.core.codec import RecordError, decode_record
-from agentunit.core.records import Record
+from agentunit.core.records import LooseRecord, Outcome, Record
 from agentunit.core.results import InputError
+from agentunit.core.trace import TraceLog
 from agentunit.traces.compressed import ZstandardMissing, bounded_lines, decompressed
 from agentunit.traces.formats_base import cannot_be_read
 from agentunit.traces.limits import LimitExceeded, check_nodes, read_limits
@@ -95,19 +97,24 @@ class RecordFile:
             yield InputError(self.name, number + 1, spoken_os_error(error))
 
 
-def misspelled_fields(record: Record) -> Iterator[str]:
+def misspelled_fields(record: Record | LooseRecord) -> Iterator[str]:
     """Fields of a record that are kept but not read, and whose names are nearly those of fields that it lacks.
 
     >>> from agentunit.core.codec import as_record
     >>> list(misspelled_fields(as_record({"case": {"id": "q1", "contxt": ["a"], "mine": 1}, "outcome": "b"})))
     ["field case.contxt is not read; did you mean 'context'?"]
     """
-    parts: tuple[tuple[str, Any], ...] = (
-        ("", record), ("case.", record.case), ("trace.", record.trace), ("outcome.", record.outcome)
-    )  # fmt: skip
-    for where, part in parts:
-        for name in getattr(part, "extra", None) or ():
-            near = _nearest_field(part.__class__, name)
+    parts: tuple[tuple[str, type[Struct], Any], ...] = (
+        ("", Record, record),
+        ("case.", DatasetCase, record.case),
+        ("trace.", TraceLog, record.trace),
+        ("outcome.", Outcome, record.outcome),
+    )
+    for where, kind, part in parts:
+        # An object of a user's own may have an "extra" that means something else.
+        extra = getattr(part, "extra", None) if isinstance(part, (kind, LooseRecord)) else None
+        for name in extra or ():
+            near = _nearest_field(kind, name)
             # What a record has is not what it lacks: "tool" beside "tools" is a field of its own.
             if near is not None and not getattr(part, near):
                 yield f"field {where}{name} is not read; did you mean {near!r}?"

@@ -16,12 +16,13 @@ import pytest
 from judge_decisions import decide, mark_of
 from judge_faults import Fault, failing, refusal
 from judge_server import JudgeServer
+from kept_records import add_record
 from viewer_client import report_text
 
 from agentunit import DatasetCase, Outcome, Record, Suite
-from agentunit.addons.judge import sending_notice as consent
 from agentunit.addons.judge.settings import configure_judge
 from agentunit.backends.quality import load_backend
+from agentunit.cli import sending_notice as consent
 from agentunit.engine.recording.runner import plan_run
 from agentunit.engine.recording.runner import record as start_recording
 from agentunit.engine.scoring.judging import cases_under_way
@@ -663,7 +664,7 @@ def test_a_metric_is_calibrated_to_the_labels_of_a_run(invoke: Any, server: Judg
         for at in range(24):
             answer = f"Dear Jane, thanks {at}." if at % 2 else f"Dear Jane {at}."
             row = Record(DatasetCase(f"q{at}", "Hi?"), outcome=Outcome(output=answer))
-            store.add_record(header.id, at, 0, row, failed=False, elapsed_s=0.1)
+            add_record(store, header.id, at, 0, row, failed=False, elapsed_s=0.1)
             labels.append(StoredLabel(subject_of(row), "helpfulness", f"q{at}", float(at % 2), "ana"))
         store.add_labels(labels)
     asked = ["validity", "shop", "-m", "helpfulness", "--calibrate", "mine.json", *judged(server, "--yes")]

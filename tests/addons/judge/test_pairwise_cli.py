@@ -12,12 +12,13 @@ import pytest
 from judge_decisions import decide, texts_of
 from judge_faults import Fault, failing
 from judge_server import JudgeServer, Received
+from kept_records import add_record
 from viewer_client import report_text
 
 from agentunit import DatasetCase, Outcome, Record
-from agentunit.addons.judge import sending_notice as consent
 from agentunit.addons.judge.settings import configure_judge
 from agentunit.backends.quality import load_backend
+from agentunit.cli import sending_notice as consent
 from agentunit.store.sqlite import DEFAULT_PATH, Store
 
 EXPECTED = "Monday in the town of Oslo"
@@ -52,7 +53,7 @@ def record_runs() -> None:
             for at, (case_id, answer) in enumerate(answers.items()):
                 case = DatasetCase(case_id, "When and where does it arrive?", expected_output=EXPECTED)
                 record = Record(case, outcome=Outcome(output=answer))
-                store.add_record(header.id, at, 0, record, failed=False, elapsed_s=0.1)
+                add_record(store, header.id, at, 0, record, failed=False, elapsed_s=0.1)
             store.set_status(header.id, "finished")
 
 

@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_media import shape, sound, video
 from PIL import Image
+from sampled_video import sample_frames
 
-from agentunit.addons.media.video_frames import SampledVideo, sample_frames
+from agentunit.addons.media.video_frames import SampledVideo
 from agentunit.backends.media_sources import MediaAccess, MediaLimits, MediaProblem
 
 RED, BLUE = shape("red"), shape("blue")

@@ -9,9 +9,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from sampled_video import sample_frames
 
 from agentunit.addons.media import video_frames as videos
-from agentunit.addons.media.video_frames import SampledVideo, sample_file, sample_frames, video_unready
+from agentunit.addons.media.video_frames import SampledVideo, sample_file, video_unready
 from agentunit.backends.media_sources import MediaAccess, MediaLimits, MediaProblem
 
 np = pytest.importorskip("numpy")

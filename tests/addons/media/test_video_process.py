@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 from made_media import shape, video
+from sampled_video import sample_frames
 
 from agentunit.addons.media import video_frames as videos
-from agentunit.addons.media.video_frames import sample_frames, sample_frames_apart
+from agentunit.addons.media.video_frames import sample_frames_apart
 from agentunit.backends.media_sources import MediaAccess, MediaLimits, MediaProblem
 
 CLIP = video(((at / 25, shape("red" if at < 50 else "blue")) for at in range(100)), keyframe_every=10)

@@ -216,6 +216,53 @@ def test_gated(case, agentunit_eval):
     result.stdout.fnmatch_lines(["E*exact_match is 0, not >= 1 (case 'sum')", "E*answer: 5"])
 
 
+def test_a_check_that_fails_fails_the_test_unless_it_has_a_threshold_or_is_looked_at(sandbox: Sandbox) -> None:
+    result = sandbox.run(
+        tests="""
+import pytest
+
+CASE = {"id": "q1", "query": "Where?", "metadata": {"contains": "Paris"}}
+EVALUATED = {"metrics": ["contains", "cost"]}
+
+def polite(answer) -> bool:
+    return "please" in answer
+
+def test_fails(agentunit_eval):
+    agentunit_eval(lambda query: "Lyon", CASE, **EVALUATED)
+
+def test_fails_by_a_function(agentunit_eval):
+    agentunit_eval(lambda query: "Lyon", CASE, metrics=[polite])
+
+def test_fails_recorded(agentunit_eval):
+    agentunit_eval.score({"case": CASE, "outcome": "Lyon"}, **EVALUATED)
+
+@pytest.mark.agentunit(passes=1, of=2)
+def test_fails_in_both_attempts(agentunit_eval):
+    agentunit_eval(lambda query: "Lyon", CASE, **EVALUATED)
+
+def test_passes(agentunit_eval):
+    agentunit_eval(lambda query: "Paris", CASE, **EVALUATED)
+
+def test_does_not_apply(agentunit_eval):
+    agentunit_eval(lambda query: "Lyon", {"id": "q2", "query": "Where?"}, **EVALUATED)
+
+def test_has_a_threshold(agentunit_eval):
+    agentunit_eval(lambda query: "Lyon", CASE, **EVALUATED).check("contains >= 0")
+
+@pytest.mark.agentunit(gates=["contains >= 0"])
+def test_has_a_threshold_in_its_marker(agentunit_eval):
+    agentunit_eval(lambda query: "Lyon", CASE, **EVALUATED)
+
+def test_looks_at_it(agentunit_eval):
+    assert agentunit_eval(lambda query: "Lyon", CASE, **EVALUATED)["contains"].value == 0.0
+"""
+    )
+    result.assert_outcomes(passed=5, failed=4)
+    result.stdout.fnmatch_lines(
+        ["E*contains is 0, not == 1 (case 'q1')", '*contains (backend check): missing: "Paris"']
+    )
+
+
 def test_a_gate_may_name_the_backend(sandbox: Sandbox) -> None:
     result = sandbox.run(
         tests="""
@@ -523,7 +570,9 @@ def test_hidden(agentunit_eval):
 
 @pytest.mark.agentunit(agent_fields=["level"])
 def test_listed(agentunit_eval):
-    assert agentunit_eval(echo, CASE, metrics=["contains"]).record.outcome.output["seen"] == {"level": 1}
+    result = agentunit_eval(echo, CASE, metrics=["contains"])
+    result.check("contains == 0")
+    assert result.record.outcome.output["seen"] == {"level": 1}
 
 @pytest.mark.agentunit(agent_fields=["contains"])
 def test_refused(agentunit_eval):
@@ -648,7 +697,8 @@ def test_failing(case, agentunit_eval):
 
 def test_twice(agentunit_eval):
     for answer in ("yes", "no"):
-        agentunit_eval(lambda query: answer, {"id": answer, "query": "?", "expected_output": "yes"}, ["exact_match"])
+        case = {"id": answer, "query": "?", "expected_output": "yes"}
+        agentunit_eval(lambda query: answer, case, ["exact_match"]).check("exact_match >= 0")
 
 def test_of_another_kind():
     pass

@@ -13,6 +13,7 @@ from judge_server import JudgeServer, Received
 from ragas_decisions import decide
 
 from agentunit.addons.judge.client import JudgeClient
+from agentunit.addons.judge.judge_backend import JudgeBackend
 from agentunit.addons.judge.settings import JudgeSettings
 from agentunit.addons.ragas._ragas_embeddings import chosen_embeddings
 from agentunit.backends.asking import JudgeFailed
@@ -35,7 +36,7 @@ class Embedding(JudgeServer):
 def embedded(server: JudgeServer, text: str, **settings: Any) -> list[float]:
     client = JudgeClient(JudgeSettings(server.url, "judge-1", cache=None, **settings))
     try:
-        embeddings = chosen_embeddings(client.settings)
+        embeddings = chosen_embeddings(client.settings, JudgeBackend(client).embeddings)
         assert embeddings is not None
         return client.submit(embeddings.aembed_text(text)).result()
     finally:
@@ -90,7 +91,7 @@ def test_without_a_named_model_or_the_local_package_there_are_no_embeddings(monk
     monkeypatch.setattr(
         "agentunit.addons.ragas._ragas_embeddings.sentences_unready", lambda: "agentunit-local is missing"
     )
-    assert chosen_embeddings(JudgeSettings("http://127.0.0.1:9/v1", "judge-1")) is None
+    assert chosen_embeddings(JudgeSettings("http://127.0.0.1:9/v1", "judge-1"), JudgeBackend().embeddings) is None
 
 
 @pytest.mark.usefixtures("_no_named_model")
@@ -106,7 +107,7 @@ def test_the_local_encoder_takes_part_where_it_is_installed(monkeypatch: pytest.
     set_aside = {name: sys.modules.pop(name) for name in list(sys.modules) if name.split(".")[0] == "agentunit_local"}
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr("agentunit.addons.ragas._ragas_embeddings.sentences_unready", lambda: None)
-    embeddings = chosen_embeddings(JudgeSettings("http://127.0.0.1:9/v1", "judge-1"))
+    embeddings = chosen_embeddings(JudgeSettings("http://127.0.0.1:9/v1", "judge-1"), JudgeBackend().embeddings)
     assert embeddings is not None
     assert embeddings.described == {"model": "all-MiniLM-L6-v2", "runs": "local"}
     assert asyncio.run(embeddings.aembed_text("Paris")) == [5.0, 1.0]
@@ -120,4 +121,4 @@ def test_a_spend_cap_that_embeddings_would_not_keep_is_refused(monkeypatch: pyte
     prices = {"usd_per_million_input": 1.0, "usd_per_million_output": 1.0}
     settings = JudgeSettings("http://127.0.0.1:9/v1", "judge-1", max_spend_usd=1.0, **prices)
     with pytest.raises(JudgeFailed, match="the price of embeddings of 'embedder-1' is not known"):
-        chosen_embeddings(settings)
+        chosen_embeddings(settings, JudgeBackend().embeddings)

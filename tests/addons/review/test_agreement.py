@@ -17,12 +17,11 @@ from agentunit.addons.review.labeling.agreement import (
     balanced_accuracy,
     bootstrap_statistic_interval,
     cohen_kappa,
-    precision_recall_f1,
     spearman,
 )
 from agentunit.formulas.statistics import Interval, krippendorff_alpha
 
-BINARY_MEASURES = [accuracy, balanced_accuracy, cohen_kappa, precision_recall_f1]
+BINARY_MEASURES = [accuracy, balanced_accuracy, cohen_kappa]
 # Few distinct scores make ties common, many make them rare; both must occur.
 SCORES = st.one_of(st.sampled_from([0.0, 0.25, 0.5, 1.0]), st.floats(-1e6, 1e6))
 SCORED_ROWS = st.lists(st.tuples(st.booleans(), SCORES), max_size=30)
@@ -73,29 +72,28 @@ def test_auroc_equals_scikit_learn_and_mirrors(rows):
 
 @pytest.mark.parametrize(
     ("labels", "predictions", "expected"),
-    # expected: accuracy, balanced accuracy, kappa, (precision, recall, f1)
+    # expected: accuracy, balanced accuracy, kappa
     [
         # TP 2, FN 1, FP 1, TN 4: 6/8; (2/3 + 4/5)/2; expected agreement (3·3 + 5·5)/64 = 34/64, (48 − 34)/30
         (
             [1, 1, 1, 0, 0, 0, 0, 0],
             [1, 1, 0, 1, 0, 0, 0, 0],
-            (6 / 8, 11 / 15, 14 / 30, (2 / 3, 2 / 3, 2 / 3)),
+            (6 / 8, 11 / 15, 14 / 30),
         ),
-        ([1, 0], [1, 0], (1.0, 1.0, 1.0, (1.0, 1.0, 1.0))),
+        ([1, 0], [1, 0], (1.0, 1.0, 1.0)),
         # Opposite: expected agreement 1/2, (0 − 1/2)/(1/2)
-        ([1, 0], [0, 1], (0.0, 0.0, -1.0, (0.0, 0.0, 0.0))),
-        # Nothing predicted: no precision; chance explains the half that agrees
-        ([1, 0], [0, 0], (0.5, 0.5, 0.0, (None, 0.0, 0.0))),
-        # No positive label: no recall
-        ([0, 0], [1, 0], (0.5, None, 0.0, (0.0, None, 0.0))),
-        ([0, 0], [0, 0], (1.0, None, None, (None, None, None))),
-        ([], [], (None, None, None, (None, None, None))),
+        ([1, 0], [0, 1], (0.0, 0.0, -1.0)),
+        # Nothing predicted: chance explains the half that agrees
+        ([1, 0], [0, 0], (0.5, 0.5, 0.0)),
+        # No positive label
+        ([0, 0], [1, 0], (0.5, None, 0.0)),
+        ([0, 0], [0, 0], (1.0, None, None)),
+        ([], [], (None, None, None)),
     ],
 )
 def test_decisions_by_hand(labels, predictions, expected):
     flat = [measure(labels, predictions) for measure in BINARY_MEASURES]
-    assert flat[:3] == [value if value is None else pytest.approx(value, abs=1e-12) for value in expected[:3]]
-    assert flat[3] == expected[3]
+    assert flat == [value if value is None else pytest.approx(value, abs=1e-12) for value in expected]
     as_bools = [list(map(bool, column)) for column in (labels, predictions)]
     assert [measure(*as_bools) for measure in BINARY_MEASURES] == flat
 
@@ -110,13 +108,6 @@ def test_decisions_equal_scikit_learn(rows):
     if len(set(labels + predictions)) == 2:
         reference = sklearn.metrics.cohen_kappa_score(labels, predictions)
         assert cohen_kappa(labels, predictions) == pytest.approx(reference, abs=1e-12)
-    precision, recall, f1, _ = sklearn.metrics.precision_recall_fscore_support(
-        labels, predictions, average="binary", zero_division=0.0
-    )
-    ours = precision_recall_f1(labels, predictions)
-    assert ours.precision == (pytest.approx(precision) if any(predictions) else None)
-    assert ours.recall == (pytest.approx(recall) if any(labels) else None)
-    assert ours.f1 == (pytest.approx(f1) if any(labels + predictions) else None)
 
 
 @given(PREDICTED_ROWS)

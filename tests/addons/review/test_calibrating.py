@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 from judge_decisions import decide, texts_of, words_of
+from kept_records import add_record
 from scripted_judge import ScriptedJudge, body_of
 
 from agentunit import DatasetCase, Outcome, Record, score
@@ -127,7 +128,7 @@ def test_a_calibrated_run_shows_its_trust_and_leaves_out_what_taught_it(judge: S
     with Store(tmp_path / "runs.db") as store:
         header = store.create_run("r", agentunit_version="0", settings={})
         for at, each in enumerate(labeled):
-            store.add_record(header.id, at, 0, each.record, failed=False, elapsed_s=0.1)
+            add_record(store, header.id, at, 0, each.record, failed=False, elapsed_s=0.1)
         store.add_labels([_label(each) for each in labeled])
         score_run(store, header.id, [metric])
         run = run_from_store(store, header.id)

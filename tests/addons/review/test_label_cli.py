@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from click.testing import Result
+from kept_records import add_record
 from labeled_runs import METRIC, add_run, label_of, record
 from viewer_client import report_text
 
@@ -285,7 +286,7 @@ def test_a_rubric_is_labeled_under_its_own_name_by_shares(invoke: Invoke) -> Non
     with Store(DEFAULT_PATH) as store:
         header = store.create_run("r", agentunit_version="1", settings={"metric_infos": {"politeness": RUBRIC}})
         for position in range(3):
-            store.add_record(header.id, position, 0, record(position, "Please."), failed=False, elapsed_s=0.0)
+            add_record(store, header.id, position, 0, record(position, "Please."), failed=False, elapsed_s=0.0)
             result = MetricResult("politeness", 0.5, {"criteria": ["Is it polite?"]})
             store.add_scores(header.id, position, 0, {"politeness": Score(result, "ok", "judge", "1", 0.0)})
     labeled = invoke("label", "last", "--rater", "ana", input="7\nn\nq\n")
@@ -301,7 +302,7 @@ def test_what_the_scorer_doubts_is_marked_after_the_answer_or_when_asked_for(inv
     with Store(DEFAULT_PATH) as store:
         run_id = store.create_run("doubted", agentunit_version="1", settings={}).id
         for position in range(2):
-            store.add_record(run_id, position, 0, record(position, "Open. It costs 9 €."), failed=False, elapsed_s=0.0)
+            add_record(store, run_id, position, 0, record(position, "Open. It costs 9 €."), failed=False, elapsed_s=0.0)
             claims = [{"text": "It costs 9 €.", "probability": 0.1, "doubtful": [{"start": 15, "end": 18}]}]
             result = MetricResult(METRIC, 0.1, {"claims": claims})
             store.add_scores(run_id, position, 0, {METRIC: Score(result, "ok", "local", "4", 0.0)})

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentunit.addons.review.suspects._answers import answer_difference, answer_signature
-from agentunit.addons.review.suspects._effects import differing_arguments, effect_of
+from agentunit.addons.review.suspects._effects import Effect, EffectTable, differing_arguments
 from agentunit.addons.review.suspects.ranking import MOST_PEERS, percentile_rank, rank_runs, set_difference
 from agentunit.addons.review.suspects.signatures import Signatures
 from agentunit.addons.review.suspects.suspect_evidence import differing_values
@@ -21,6 +21,12 @@ from agentunit.core.trace import TraceEvent, TraceLog
 from agentunit.traces.reading import read_records
 
 QUESTION = "Please cancel my order, it is late"
+
+
+def effect_of(tool: str, arguments: object) -> Effect:
+    """One call, as two runs are compared by it."""
+    table = EffectTable()
+    return table[table.add(tool, arguments)]
 
 
 def call(name, status="success", error=None, result="ok", **arguments):

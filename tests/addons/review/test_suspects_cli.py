@@ -8,6 +8,7 @@ import subprocess
 import pytest
 from judge_decisions import mark_of
 from judge_server import JudgeServer
+from kept_records import add_record
 
 from agentunit.addons.judge.settings import configure_judge
 from agentunit.backends.quality import load_backend
@@ -163,7 +164,7 @@ def test_a_run_of_the_store_is_ranked_by_its_repeats(invoke, tmp_path):
     with open_store("agentunit.db") as store:
         header = store.create_run("desk", agentunit_version="0", settings={}, n_planned=4)
         for repeat in range(4):
-            store.add_record(header.id, 0, repeat, record("a", *([7] if repeat else [])), failed=False, elapsed_s=0.0)
+            add_record(store, header.id, 0, repeat, record("a", *([7] if repeat else [])), failed=False, elapsed_s=0.0)
         store.set_status(header.id, "finished", finished_at=1.0)
     result = invoke("score", "desk", "--suspects", "--store", "agentunit.db", "--json")
     assert result.exit_code == 0, result.output

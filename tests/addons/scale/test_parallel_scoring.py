@@ -20,7 +20,7 @@ from agentunit.addons.scale.parallel.parallel_scoring import ParallelScoring
 from agentunit.addons.scale.parallel.work import ScoringJob
 from agentunit.core.case import DatasetCase
 from agentunit.core.codec import RecordError
-from agentunit.core.results import InputError, MetricResult, encode_json, encode_scores
+from agentunit.core.results import InputError, MetricResult, append_scores, encode_json
 from agentunit.engine.scoring.records import Run
 from agentunit.engine.scoring.slices import Slices
 from agentunit.formulas.running import RunningStatistics
@@ -157,7 +157,11 @@ def in_one_process(paths: list[Path], by: str | None = None, expected: Any = Non
     if slices is not None:
         infos = {metric.name: describe(metric) for metric in run.metrics}
         run.on_scored = lambda item, scores: slices.add_scores(item.case.metadata, scores, infos)
-    lines = [encode_scores(case) for case in run]
+    lines = []
+    for case in run:
+        line = bytearray()
+        append_scores(case, line)
+        lines.append(bytes(line[:-1]))
     return result(source, run.summary(), lines, errors, slices)
 
 

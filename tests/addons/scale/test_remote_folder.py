@@ -6,9 +6,9 @@ from uuid import uuid4
 
 import pytest
 
-from agentunit.addons.scale._remote_folder import RemoteJobFolder
 from agentunit.addons.scale.parallel.folder import Identity, JobFolder, JobFolderError
 from agentunit.addons.scale.parallel.work import UnitEnd
+from agentunit.addons.scale.several_processes import RemoteJobFolder
 from agentunit.core.score_block import Block
 
 fsspec = pytest.importorskip("fsspec")

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import msgspec
 import pytest
+from kept_records import add_record
 
 import agentunit
 from agentunit import DatasetCase, MetricResult, Outcome, Record, Score, TraceLog
@@ -35,12 +36,12 @@ def kept(store, name, repeats, *, change=lambda record: record):
     records = [change(each) for each in demo_records() if isinstance(each, Record)][:20]
     for repeat in range(repeats):
         for case in agentunit.score(records, metrics):
-            store.add_record(name, case.index, repeat, records[case.index], failed=False, elapsed_s=1.5)
+            add_record(store, name, case.index, repeat, records[case.index], failed=False, elapsed_s=1.5)
             store.add_scores(name, case.index, repeat, case.scores)
     failed = Record(DatasetCase("hung"), TraceLog(), Outcome(error="no answer"))
-    store.add_record(name, 20, 0, failed, failed=True, elapsed_s=5.0)
+    add_record(store, name, 20, 0, failed, failed=True, elapsed_s=5.0)
     store.add_scores(name, 20, 0, next(iter(agentunit.score([failed], metrics))).scores)
-    store.add_record(name, 21, 0, Record(DatasetCase("not-scored")), failed=False, elapsed_s=0.1)
+    add_record(store, name, 21, 0, Record(DatasetCase("not-scored")), failed=False, elapsed_s=0.1)
     store.set_status(header.id, "finished", finished_at=2e9)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from kept_records import add_record
 from viewer_client import Client
 
 from agentunit import DatasetCase, MetricResult, Outcome, Record, Score, TraceEvent, TraceLog
@@ -68,7 +69,7 @@ def keep(store: Store, name: str, version: int, *, repeats: int = 1, status: str
     for position, record in enumerate(records(version)):
         for repeat in range(repeats):
             failed = record.trace.metadata.get("failure") is not None
-            store.add_record(run_id, position, repeat, record, failed=failed, elapsed_s=1.0 + position)
+            add_record(store, run_id, position, repeat, record, failed=failed, elapsed_s=1.0 + position)
             right = record.outcome == record.case.expected_output and not (repeat and position == 3)
             claim = {"text": "I do not know.", "probability": 0.1, "evidence": "order 2", "source": "context[0]"}
             scores = {

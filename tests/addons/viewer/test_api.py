@@ -7,6 +7,7 @@ import urllib.request
 
 import jsonschema
 import pytest
+from kept_records import add_record
 from viewer_client import Client, check_shape
 
 from agentunit import MetricResult, Outcome, Record, Score, TraceLog
@@ -64,9 +65,13 @@ def test_a_run_says_its_verdict_its_metrics_and_what_failed(client, library, run
     card = next(card for card in page["metrics"] if card["metric"] == "exact_match")
     assert card["thresholds"] == [{"operator": ">=", "threshold": 0.5, "aggregate": "mean", "word": "met"}]
     assert sum(card["distribution"]["counts"]) == 8
-    # What raised is a failure; what scored low is not, unless a gate says so.
-    found = {name: [(group["n_records"], group["failure"]) for group in page[name]] for name in ("failures", "causes")}
-    assert found == {"failures": [(1, "KeyError")], "causes": [(5, "not supported: a statement")]}
+    # What raised comes first, a doubt of a model last.
+    found = [(each["word"], each["n_cases"], each["n_of"], each["cases"][0][:2]) for each in page["findings"]]
+    assert found == [("wrong", 1, 8, "q6"), ("wrong, allowed", 2, 8, "q1"), ("doubt", 3, 8, "q0")]
+    assert page["findings"][0]["what"].startswith("1 of 8 cases wrong: KeyError: 'x'")
+    assert page["findings"][2]["what"].startswith("3 of 8 cases doubted: ")
+    assert page["findings"][2]["command"] == f"agentunit show {runs[1]} q0"
+    assert page["n_more_findings"] == 0
     assert page["unscored"][0]["reason"] == "no tool"
     assert page["slice_fields"] == ["metadata.shop"]
     assert page["amounts"][0]["total"] == pytest.approx(0.36)
@@ -119,7 +124,7 @@ def test_tries_again_have_pages_and_no_rows(client, store_path, runs):
         # Of consecutive cases, whose scores are a block of their own.
         for position in (2, 3):
             (tried,) = store.case(runs[0], f"q{position}")
-            store.add_record(runs[0], position, FIRST_AGAIN, tried.record, failed=True, elapsed_s=9.0)
+            add_record(store, runs[0], position, FIRST_AGAIN, tried.record, failed=True, elapsed_s=9.0)
             store.add_scores(runs[0], position, FIRST_AGAIN, {"exact_match": wrong})
     assert client.get(f"/api/runs/{runs[0]}/cases") == before
     page = client.get(f"/api/runs/{runs[0]}/cases/3-0")
@@ -233,13 +238,13 @@ def test_a_run_that_goes_on_is_shown_as_it_grows(store_path):
     with Store(store_path) as store:
         run_id = store.create_run("live", agentunit_version="1", settings={}, n_planned=9).id
         with store.recording(run_id):
-            store.add_record(run_id, 0, 0, Record(DatasetCase("a", "?"), outcome="x"), failed=False, elapsed_s=0.1)
+            add_record(store, run_id, 0, 0, Record(DatasetCase("a", "?"), outcome="x"), failed=False, elapsed_s=0.1)
             library = Library(str(store_path))
             client = Client(make_app(Api(library)))
             before = client.get(f"/api/pulse?run={run_id}")
             assert (before["live"], before["n_done"], before["n_planned"]) == (True, 1, 9)
             assert client.get(f"/api/runs/{run_id}/cases")["total"] == 1
-            store.add_record(run_id, 4, 0, Record(DatasetCase("e", "?"), outcome="y"), failed=False, elapsed_s=0.1)
+            add_record(store, run_id, 4, 0, Record(DatasetCase("e", "?"), outcome="y"), failed=False, elapsed_s=0.1)
             after = client.get(f"/api/pulse?run={run_id}")
             assert after["stamp"] != before["stamp"]
             assert [row["case_id"] for row in client.get(f"/api/runs/{run_id}/cases")["rows"]] == ["a", "e"]
@@ -254,7 +259,7 @@ def test_a_long_transcript_comes_by_pages(store_path):
     with Store(store_path) as store:
         run_id = store.create_run("long", agentunit_version="1", settings={}).id
         record = Record(DatasetCase("long", "?"), trace, Outcome(output="done"))
-        store.add_record(run_id, 0, 0, record, failed=False, elapsed_s=0.1)
+        add_record(store, run_id, 0, 0, record, failed=False, elapsed_s=0.1)
     library = Library(str(store_path))
     client = Client(make_app(Api(library)))
     address = f"/api/runs/{run_id}/cases/0-0"
@@ -302,7 +307,7 @@ def test_a_run_that_is_going_on_is_not_called_wrong(store_path, runs, client):
             assert (page["decision"]["verdict"], page["decision"]["reasons"]) == (None, [])
             assert page["line"]["headline"] == "The run is still going; nothing is scored yet."
             record = Record(DatasetCase("q", "?", "x"), TraceLog(), "y")
-            store.add_record(going, 0, 0, record, failed=False, elapsed_s=1.0)
+            add_record(store, going, 0, 0, record, failed=False, elapsed_s=1.0)
             store.add_scores(going, 0, 0, {"exact_match": Score(MetricResult("exact_match", 0.0), "ok", "exact", "1")})
             assert "so far: FAIL" in client.get(f"/api/runs/{going}")["decision"]["headline"]
         store.set_status(going, "finished")
@@ -334,4 +339,10 @@ def test_sizes_are_said_in_cases_and_repeats(client, library, runs):
     opened = library.run(runs[2])
     pending = pending_page(opened.header, opened.columns, opened.infos, library.mask())
     assert (pending["line"]["size"], pending["n_cases"], pending["n_repeats"]) == ("8 cases × 3 repeats", 8, 3)
-    assert [(group["n_records"], group["n_cases"]) for group in page["causes"]] == [(15, 5)]
+    # The example of a finding is one repeat of its case.
+    assert [(each["cases"][0][:2], each["repeat"]) for each in page["findings"]] == [
+        ("q6", 0),
+        ("q1", 0),
+        ("q3", 1),
+        ("q0", 0),
+    ]

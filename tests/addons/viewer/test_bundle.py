@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from kept_records import add_record
 from viewer_client import cases_in, check_shape, folder_parts, page_parts
 
 from agentunit import Record, TraceLog
@@ -95,7 +96,7 @@ def test_shards_stay_below_a_megabyte_and_long_transcripts_lie_apart(store_path,
             for n in range(110):
                 trace.record("message", role="assistant", content=f"{position} and {n} " * 400)
             record = Record(DatasetCase(f"c{position}", "?"), trace, "x")
-            store.add_record(run_id, position, 0, record, failed=False, elapsed_s=0.1)
+            add_record(store, run_id, position, 0, record, failed=False, elapsed_s=0.1)
     assert invoke("view", "--bundle", tmp_path / "site", "--store", store_path).exit_code == 0
     sizes = [file.stat().st_size for file in (tmp_path / "site" / "data").rglob("*.gz")]
     assert max(sizes) <= 1_000_000
@@ -154,6 +155,9 @@ def test_an_exported_file_can_be_looked_at(store_path, runs, tmp_path, ending):
     case = cases_in(parts["data/runs/0/cases-0.json.gz"])[0]
     assert (case["recorded"], case["answer"]) == ((True, "order 0") if ending == "json.gz" else (False, None))
     assert len(case["scores"]) == 4
+    # The run is in no store: commands find it by its file.
+    [command, *_] = [each["command"] for each in parts["data/runs/0/run.json.gz"]["findings"]]
+    assert command.startswith(f"agentunit show {file} ")
 
 
 @pytest.mark.parametrize("as_folder", [False, True])

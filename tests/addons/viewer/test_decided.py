@@ -12,11 +12,12 @@ from decided_runs import Case, Try, case_of, keep_run
 from viewer_client import Client, cases_in, check_shape, folder_parts
 
 from agentunit.addons.viewer._api import Api
+from agentunit.addons.viewer._comparing import compare_page
 from agentunit.addons.viewer._library import Library
 from agentunit.addons.viewer._server import make_app
 from agentunit.cli.main import cli
 from agentunit.engine.deciding.compare import compare_runs
-from agentunit.engine.deciding.decision import decide_run
+from agentunit.engine.deciding.decision import EXIT_CANNOT_TELL, decide_comparison, decide_run
 from agentunit.engine.deciding.stored import keep_decision
 from agentunit.store.runs import FIRST_AGAIN
 from agentunit.store.sqlite import Store
@@ -152,6 +153,35 @@ def test_later_decisions_are_listed_and_change_no_verdict(pages, store_path, hea
     assert "contains >= 0.9" in beside[1]["headline"]
 
 
+def test_a_comparison_says_what_the_command_decided_that_made_it(store_path):
+    library = Library(str(store_path))
+    with Store(store_path) as store:
+        before = keep_run(store, [NOW[0], case("c1", "ffp"), *NOW[2:]], name="before")
+        now = keep_run(store, NOW, name="now")
+        assert compare_page(library, "before", "now", wait=True)["verdict"] == "pass"
+        # A command asked for more than the page does: what it ended with is shown.
+        undecided = decide_comparison(compare_runs(now, before, on=["contains"], margin=0.01), now)
+        assert undecided.exit_code == EXIT_CANNOT_TELL
+        keep_decision(store, "now", undecided, "compare")
+    page = compare_page(library, "before", "now", wait=True)
+    library.close()
+    assert (page["verdict"], page["headline"]) == ("cannot tell", undecided.headline)
+
+
+def test_run_and_comparison_begin_with_the_same_findings(pages):
+    page = fetched(pages, "/api/runs/now", "RunPage")
+    compared = fetched(pages, "/api/compare?baseline=before&candidate=now", "ComparePage")
+    assert compared["findings"] == page["findings"]
+    found = [(each["word"], each["what"], each["cases"], each["repeat"]) for each in page["findings"]]
+    assert found == [
+        ("broken", "1 of 8 cases broken: contains: 0, needs 1", ["c0"], 0),
+        ("flaky", "1 of 8 cases flaky: contains: 0, needs 1", ["c1"], 1),
+        ("flaky", "1 of 8 cases flaky: ValueError: boom", ["c2"], 1),
+    ]
+    assert page["findings"][0]["evidence"] == '"c0 planned 0"'
+    assert page["findings"][0]["command"] == "agentunit show now c0 --repeat 1"
+
+
 def test_a_run_without_a_decision_is_decided_now_and_says_so(pages, store_path):
     with Store(store_path) as store:
         keep_run(store, [case_of("c0", 1.0), case_of("c1", 0.0)], name="old")
@@ -182,6 +212,7 @@ def test_a_bundle_says_the_same(pages, store_path, headline, tmp_path):
     assert page["decision"] == fetched(pages, "/api/runs/now", "RunPage")["decision"]
     [compared] = [part for name, part in parts.items() if "/compare-" in name and part["candidate"]["id"] == "now"]
     assert compared["headline"] == headline
+    assert compared["findings"] == page["findings"] == fetched(pages, "/api/runs/now", "RunPage")["findings"]
     columns = parts[f"{folders['now']}columns-0.json.gz"]
     assert columns["state"][::3] == ["broken", "flaky", "flaky", "still failing", *["fine"] * 4]
     cases = {each["key"]: each for each in cases_in(parts[f"{folders['now']}cases-0.json.gz"])}

@@ -9,8 +9,7 @@ from contextlib import contextmanager, suppress
 import pytest
 
 from agentunit.addons.viewer._api import Api
-from agentunit.addons.viewer._server import bound_socket, make_app, make_server
-from agentunit.addons.viewer._timed_protocol import TimedProtocol
+from agentunit.addons.viewer._server import TimedProtocol, bound_socket, make_app, make_server
 
 HOST = b"Host: 127.0.0.1\r\n"
 WRITE = b"Content-Type: application/json\r\nX-AgentUnit: 1\r\n"

@@ -11,14 +11,14 @@ from urllib.parse import quote
 
 import pytest
 from click.testing import CliRunner
+from kept_records import add_record
 from viewer_client import Client, folder_parts, page_parts
 
 from agentunit import DatasetCase, MetricResult, Outcome, Record, Score, TraceEvent, TraceLog
 from agentunit.addons.viewer._api import Api
 from agentunit.addons.viewer._bundle import Folder
 from agentunit.addons.viewer._case_columns import beginning
-from agentunit.addons.viewer._library import Library
-from agentunit.addons.viewer._page_files import PageFile
+from agentunit.addons.viewer._library import Library, PageFile
 from agentunit.addons.viewer._server import make_app
 from agentunit.cli.main import cli
 from agentunit.engine.deciding.decision import decide_run
@@ -52,7 +52,7 @@ def keep(store: Store, version: int) -> str:
         )
         answer = Outcome(success=False, error=planted("error")) if failed else f"{version} {planted('answer')}"
         record = Record(DatasetCase(f"q{position}", planted("question"), "x"), trace, answer)
-        store.add_record(run_id, position, 0, record, failed=failed, elapsed_s=1.0)
+        add_record(store, run_id, position, 0, record, failed=failed, elapsed_s=1.0)
         # An address at the place where a long text is cut.
         detail = {"reason": planted("reason"), "text": f"{'word ' * 3_999}{planted('cut')} and more", planted("k"): 1}
         score = Score(MetricResult("exact_match", float(version == 1), detail), "ok", "exact", "1")

@@ -242,11 +242,14 @@ def test_on_several_nodes_of_which_one_is_killed_nothing_is_lost(lines):
 def test_records_in_python_are_scored_by_ray_as_here(lines):
     code = """
 import json, sys, agentunit
-from agentunit.core.results import encode_scores
+from agentunit.core.results import append_scores
 records = [json.loads(line) for line in open("runs.jsonl")]
 for engine in (None, "ray"):
     run = agentunit.score(records, ["own.py:counted", "exact_match", "privacy_budget"], engine=engine, jobs=2)
-    print([encode_scores(case).decode() for case in run], [row.mean for row in run.summary().metrics])
+    lines = bytearray()
+    for case in run:
+        append_scores(case, lines)
+    print(lines.decode(), [row.mean for row in run.summary().metrics])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
     here, there = done.stdout.splitlines() or [done.stderr, ""]

@@ -17,7 +17,7 @@ pytest.importorskip("torch")
 import ray
 from agentunit_local.quality import GpuBackend
 
-from agentunit.addons.scale import _ray_models as ray_models
+from agentunit.addons.scale import ray_pool as ray_models
 from agentunit.backends.quality import QualityQuestion
 from agentunit.engine.scoring.records import WorkFailed
 from agentunit.metrics.base import CompositeMetric

@@ -48,6 +48,10 @@ def test_cases_are_sorted_filtered_and_searched(
     link = page.url
     page.get_by_label("Filter cases").fill("faithfulness <")
     page.wait_for_selector("#filter-problem")
+    # What an earlier filter found is not shown as if this one had found it.
+    page.wait_for_selector("text=The filter cannot be read.")
+    assert page.locator(".grid-body [role=row]").count() == 0
+    assert page.locator(".cases-tools [role=status]").inner_text() == ""
     page.get_by_label("Filter cases").fill("")
     page.get_by_label("Search cases").fill("zip of my old tent")
     page.wait_for_selector("text=desk-055")
@@ -58,6 +62,22 @@ def test_cases_are_sorted_filtered_and_searched(
     page.wait_for_selector(".grid-body [role=row]")
     assert page.get_by_label("Filter cases").input_value() == "faithfulness < 0.5 and tool_success == 1"
     assert all(value < 0.5 for value in values_of(page, "faithfulness"))
+
+
+def test_a_run_begins_with_what_is_wrong(look: Callable[..., Any], address: str, runs: dict[str, list[str]]) -> None:
+    watched = look(f"{address}/#/run/{runs['failures'][0]}", permissions=["clipboard-read", "clipboard-write"])
+    page = watched.page
+    first = page.locator(".finding").first
+    first.wait_for()
+    order = "[...document.querySelectorAll('.headline, .finding-what, .facts, h2')].map((each) => each.className)"
+    assert page.evaluate(order)[:2] == ["headline", "finding-what"]
+    command = first.locator("code").inner_text()
+    assert command.startswith(f"agentunit show {runs['failures'][0]} ")
+    first.get_by_role("button", name="Copy the command").click()
+    first.get_by_role("button", name="Copied the command").wait_for()
+    assert page.evaluate("navigator.clipboard.readText()") == command
+    first.get_by_role("link").first.click()
+    page.wait_for_selector("text=The agent failed")
 
 
 def test_a_case_opens_beside_the_table_and_on_its_own(

@@ -1,5 +1,6 @@
 // The record as JSON, line by line: only the lines that are seen are in the page, so that large records open at once.
 import { useMemo, useRef, useState } from "preact/hooks";
+import { CopyButton } from "../components/copy_button";
 import { asJson } from "../components/data";
 import { Shown } from "../components/states";
 import { useLongList } from "../components/long_list";
@@ -45,14 +46,10 @@ function Code({ text, name }: { text: string; name: string }) {
   const scroller = useRef<HTMLDivElement>(null);
   const lines = useMemo(() => linesOf(text), [text]);
   const list = useLongList(lines.length, scroller, lineHeight);
-  const [word, setWord] = useState("Copy");
-  const copy = () => {
-    navigator.clipboard.writeText(text).then(() => setWord("Copied"), () => setWord("Not permitted"));
-  };
   return (
     <section aria-label="The record as JSON">
       <div class="row no-print">
-        <button type="button" onClick={copy}>{word}</button>
+        <CopyButton text={text} what="the record" />
         <button type="button" onClick={() => download(name, text, "application/json")}>Download</button>
         <span class="soft small">{counted(lines.length, "line")}, {bytes(text.length)}</span>
       </div>

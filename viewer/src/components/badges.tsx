@@ -19,6 +19,9 @@ const VERDICTS: Record<string, { tone: Tone; icon: string; word: string }> = {
   flaky: { tone: "warn", icon: "≈", word: "flaky" },
   lost: { tone: "warn", icon: "–", word: "lost" },
   doubtful: { tone: "soft", icon: "?", word: "doubtful" },
+  doubt: { tone: "soft", icon: "?", word: "doubt" },
+  fact: { tone: "warn", icon: "!", word: "fact" },
+  "wrong, allowed": { tone: "soft", icon: "✕", word: "wrong, allowed" },
   error: { tone: "bad", icon: "!", word: "error" },
   errors: { tone: "bad", icon: "!", word: "errors" },
   unknown: { tone: "warn", icon: "?", word: "unknown" },
@@ -31,8 +34,13 @@ const VERDICTS: Record<string, { tone: Tone; icon: string; word: string }> = {
 /** A verdict by its word ("pass", "FAIL", "cannot tell"); words that are not known are shown as they are. */
 export function Verdict({ word, title }: { word: string | null | undefined; title?: string }) {
   if (!word) return <span class="soft">–</span>;
-  const known = VERDICTS[word.toLowerCase()] ?? { tone: "soft" as Tone, icon: "", word };
+  const known = signOf(word);
   return <Badge tone={known.tone} icon={known.icon} title={title}>{known.word}</Badge>;
+}
+
+/** The sign of a word that says how a run or its cases stand. */
+export function signOf(word: string): { tone: Tone; icon: string; word: string } {
+  return VERDICTS[word.toLowerCase()] ?? { tone: "soft", icon: "", word };
 }
 
 export function Badge({ tone, icon, title, children }: {

@@ -1,15 +1,17 @@
-// A case by its id: opens the page of its first repeat, which lists the others, or the table where several cases have the id.
+// A case by its id: opens the page of one repeat, the first unless named, which lists the others, or the table where
+// several cases have the id.
 import { go, href } from "../address";
 import { source } from "../source";
 
-export function CaseLink({ run, id }: { run: string; id: string }) {
+export function CaseLink({ run, id, repeat = null }: { run: string; id: string; repeat?: number | null }) {
   const table = href(["run", run, "cases"], { filter: `id == ${JSON.stringify(id)}` });
   const open = async (event: MouseEvent) => {
     if (event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
     const keys = await source.keys(run, id).catch(() => []);
     const isOne = new Set(keys.map((key) => key.split("-")[0])).size === 1;
-    go(isOne && keys[0] ? href(["run", run, "case", keys[0]]) : table);
+    const key = keys.find((each) => each.endsWith(`-${repeat}`)) ?? keys[0];
+    go(isOne && key ? href(["run", run, "case", key]) : table);
   };
   return <a class="case-link" href={table} title={id} onClick={(event) => void open(event)}>{id}</a>;
 }

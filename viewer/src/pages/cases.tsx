@@ -48,16 +48,19 @@ function CasesOf({ page }: { page: RunPage }) {
   const state = pages.state.value;
   const grid = useRef<GridHandle>(null);
   const [selected, select] = useSelection(pages);
+  const problem = state.error instanceof ViewerError && state.error.at !== undefined ? state.error : problemOf(query.get("filter") ?? "", page.columns);
+  // Where no row is shown, none can be opened: those of an earlier filter are still there.
+  const total = problem ? 0 : state.total;
   const openRow = (at: number) => {
-    const row = pages.row(at);
+    const row = at < total ? pages.row(at) : null;
     if (!row) return;
     select(at);
     if (matchMedia("(min-width: 1100px)").matches) setQuery({ open: row.key, row: at }, false);
     else go(href(["run", run, "case", row.key], { ...Object.fromEntries(query), open: null, row: at }));
   };
   const move = (by: number) => {
-    const next = Math.max(0, Math.min(state.total - 1, (selected ?? -1) + by));
-    if (state.total === 0) return;
+    const next = Math.max(0, Math.min(total - 1, (selected ?? -1) + by));
+    if (total === 0) return;
     select(next);
     grid.current?.show(next);
   };
@@ -68,8 +71,8 @@ function CasesOf({ page }: { page: RunPage }) {
     { key: "ArrowUp", act: () => move(-1) },
     { key: "PageDown", does: "a page down", act: () => move(grid.current?.rowsInView ?? 10) },
     { key: "PageUp", does: "a page up", act: () => move(-(grid.current?.rowsInView ?? 10)) },
-    { key: "Home", does: "first case", act: () => move(-state.total) },
-    { key: "End", does: "last case", act: () => move(state.total) },
+    { key: "Home", does: "first case", act: () => move(-total) },
+    { key: "End", does: "last case", act: () => move(total) },
     { key: "Enter", does: "open the case beside the table", act: () => selected !== null && openRow(selected) },
     { key: "o", does: "open the case on its own page", act: () => { const to = fullPage(run, pages, selected); if (to) go(to); } },
     { key: "f", does: "write a filter", act: () => document.getElementById("filter")?.focus() },
@@ -83,14 +86,14 @@ function CasesOf({ page }: { page: RunPage }) {
     const timer = setTimeout(() => setQuery({ open: selectedKey, row: selected }), 120);
     return () => clearTimeout(timer);
   }, [selectedKey]);
-  const problem = state.error instanceof ViewerError && state.error.at !== undefined ? state.error : problemOf(query.get("filter") ?? "", page.columns);
   return (
     <div class="cases-page fills-window">
       <RunHeader line={page.line} tab="cases" />
       <Tools page={page} state={state} problem={problem} columns={columns} />
       <div class={open ? "cases-split is-open" : "cases-split"}>
-        {state.error && !problem ? <Failure error={state.error} /> : !state.isReady ? <Waiting what="Reading the cases" />
-          : state.total === 0 ? <Nothing state={state} isFilterWrong={problem !== null} />
+        {problem ? <Empty title="The filter cannot be read."><button type="button" class="link" onClick={() => setQuery({ filter: null })}>Clear it</button></Empty>
+          : state.error ? <Failure error={state.error} /> : !state.isReady ? <Waiting what="Reading the cases" />
+          : total === 0 ? <Nothing state={state} />
           : <Grid handle={grid} run={run} pages={pages} columns={columns} selected={selected} onSelect={select} onOpen={openRow}
               sort={question.sort ?? ""} desc={question.desc} isFolded={question.fold} isTight={open !== null} />}
         {open && (
@@ -110,8 +113,7 @@ function CasesOf({ page }: { page: RunPage }) {
   );
 }
 
-function Nothing({ state, isFilterWrong }: { state: CasePages["state"]["value"]; isFilterWrong: boolean }) {
-  if (isFilterWrong) return <Empty title="The filter cannot be read."><button type="button" class="link" onClick={() => setQuery({ filter: null })}>Clear it</button></Empty>;
+function Nothing({ state }: { state: CasePages["state"]["value"] }) {
   if (state.searched < state.n_records) return <Waiting what="Searching" />;
   if (state.n_all === 0) return <Empty title="No case has been recorded yet." />;
   return (
@@ -137,7 +139,7 @@ function problemOf(filter: string, columns: readonly Column[]): ViewerError | nu
   }
 }
 
-/** The filter, or the last that could be read: while one is being written the table stays. */
+/** The filter, or the last that could be read, whose rows need not be fetched again when one is being corrected. */
 function useReadable(filter: string, columns: readonly Column[]): string | undefined {
   const last = useRef("");
   if (problemOf(filter, columns) === null) last.current = filter;

@@ -31,7 +31,7 @@ export function Tools({ page, state, problem, columns }: {
         {isNarrow && <SortChoice columns={page.columns} />}
         <ColumnChoice all={page.columns} shown={columns.map(({ column }) => column.name)} />
         <FilterHelp columns={page.columns} />
-        <span class="soft small nowrap" role="status">{standing(state)}</span>
+        <span class="soft small nowrap" role="status">{problem ? "" : standing(state)}</span>
       </div>
       {problem && <Problem expression={query.get("filter") ?? ""} problem={problem} />}
     </div>

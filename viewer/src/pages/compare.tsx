@@ -2,6 +2,7 @@
 import { go, href, place, setQuery } from "../address";
 import { Badge, Verdict, type Tone } from "../components/badges";
 import { DifferenceBar } from "../components/charts";
+import { Findings, Sentence } from "../components/findings";
 import { RunVerdict, shortLabel, untilReady } from "../components/run_header";
 import { Empty, Shown, Waiting } from "../components/states";
 import { Table, type Column } from "../components/table";
@@ -74,11 +75,10 @@ function Compared({ page }: { page: ComparePage }) {
   ].filter(Boolean).join(", ");
   return (
     <>
-      <section class={`card verdict-card ${toneOf(page.verdict)}`} aria-label="What the comparison shows">
-        <p class="headline">{page.headline}</p>
-        {page.line && <p class="soft">{page.line}</p>}
+      <Sentence label="What the comparison shows" verdict={page.verdict} headline={page.headline} line={page.line}>
         <p class="soft small">{counted(page.n_paired, "case")} in both{alone && `; ${alone}`}.{page.note && ` ${page.note}`}</p>
-      </section>
+      </Sentence>
+      <Findings run={page.candidate.id} findings={page.findings} nMore={page.n_more_findings} />
       <section aria-labelledby="differences">
         <h2 id="differences">Metrics</h2>
         <Table caption="Difference of each metric" rows={page.metrics} keyOf={(row) => row.label} columns={columns(page.metrics)} />
@@ -196,8 +196,4 @@ function Changes({ page }: { page: ComparePage }) {
 function signed(value: number | null, unit: string): string {
   if (value === null) return "–";
   return value === 0 ? "0" : `${value > 0 ? "+" : "−"}${quantity(Math.abs(value), unit)}`;
-}
-
-function toneOf(verdict: string | null): string {
-  return { pass: "good", fail: "bad", errors: "bad", "cannot tell": "warn" }[verdict ?? ""] ?? "";
 }

@@ -1,15 +1,16 @@
-// One run: the verdict and why, its metrics, amounts, slices, what was not scored, and failures and low scores by cause.
+// One run: the verdict and what is wrong, then its cases that are not fine, metrics, amounts, slices, what was not scored.
 import { go, href } from "../address";
 import { Verdict } from "../components/badges";
 import { CaseLinks } from "../components/case_link";
+import { Findings, Sentence } from "../components/findings";
 import { RunHeader, useRun } from "../components/run_header";
 import { Shown, Waiting } from "../components/states";
 import { ago, counted, date } from "../figures";
 import { useKeys } from "../keys";
 import type { PageProps } from "../pages";
 import type { Decision, RunPage } from "../types";
-import { Causes, KnownFailures, Unscored } from "./run_failures";
-import { Findings } from "./run_findings";
+import { CasesNotFine } from "./run_cases";
+import { KnownFailures, Unscored } from "./run_failures";
 import { Amounts, Metrics } from "./run_metrics";
 import { Gates } from "./run_gates";
 import { Slices } from "./run_slices";
@@ -26,8 +27,7 @@ export function RunView({ params }: PageProps) {
       {(page) => (
         <>
           <RunHeader line={page.line} tab="overview" />
-          <Facts page={page} />
-          {page.pending ? <Waiting what="Adding up the figures; the table of cases works already" /> : <Sections page={page} />}
+          {page.pending ? <><Facts page={page} /><Waiting what="Adding up the figures; the table of cases works already" /></> : <Sections page={page} />}
         </>
       )}
     </Shown>
@@ -39,10 +39,10 @@ function Sections({ page }: { page: RunPage }) {
   return (
     <>
       {page.decision && <VerdictSection run={run} decision={page.decision} resume={page.resume} />}
-      {page.decision && <Findings run={run} decision={page.decision} />}
+      <Findings run={run} findings={page.findings} nMore={page.n_more_findings} />
+      <Facts page={page} />
+      {page.decision && <CasesNotFine run={run} decision={page.decision} isExplained={page.findings.length > 0} />}
       <Gates run={run} gates={page.gates} />
-      <Causes run={run} title="Failures by cause" name="failures" groups={page.failures} tone="bad" icon="!" />
-      <Causes run={run} title="Low scores by cause" name="causes" groups={page.causes} tone="soft" />
       <KnownFailures run={run} known={page.known_failures} />
       <Metrics page={page} />
       <Amounts amounts={page.amounts} />
@@ -69,11 +69,8 @@ function Facts({ page }: { page: RunPage }) {
 }
 
 function VerdictSection({ run, decision, resume }: { run: string; decision: Decision; resume: string | null }) {
-  const tone = { pass: "good", fail: "bad", errors: "bad", "cannot tell": "warn" }[decision.verdict ?? "pass"];
   return (
-    <section class={`card verdict-card ${decision.verdict ? tone : ""}`} aria-label="Verdict">
-      <p class="headline">{decision.headline}</p>
-      {decision.line && <p class="soft">{decision.line}</p>}
+    <Sentence label="Verdict" verdict={decision.verdict} headline={decision.headline} line={decision.line}>
       {decision.counts && <p class="soft small">{decision.counts}</p>}
       {decision.reasons.length > 0 && (
         <ul class="lines">
@@ -89,6 +86,6 @@ function VerdictSection({ run, decision, resume }: { run: string; decision: Deci
         </p>
       ))}
       {resume && <p class="soft small">Go on with it: <code>{resume}</code></p>}
-    </section>
+    </Sentence>
   );
 }

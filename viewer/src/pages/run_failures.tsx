@@ -1,34 +1,9 @@
-// What went wrong: failures of the agent and low scores by cause, failures that are known, and what was not scored and why.
-import { Badge, type Tone } from "../components/badges";
+// Failures that are known, and what was not scored and why.
+import { Badge } from "../components/badges";
 import { CaseLinks } from "../components/case_link";
 import { Table } from "../components/table";
-import { count, counted } from "../figures";
-import type { FailureGroup, RunPage, ScoreStatus, UnscoredLine } from "../types";
-
-export function Causes({ run, title, name, groups, tone, icon }: {
-  run: string; title: string; name: string; groups: FailureGroup[]; tone: Tone; icon?: string;
-}) {
-  if (groups.length === 0) return null;
-  return (
-    <section aria-labelledby={name}>
-      <h2 id={name}>{title}</h2>
-      <div class="failures">
-        {groups.map((group, at) => (
-          <article class="card" key={at}>
-            <div class="row">
-              <Badge tone={tone} icon={icon}>{counted(group.n_records, "record")}</Badge>
-              <b>{group.failure}</b>
-              {group.place && <code class="soft small">{group.place}</code>}
-            </div>
-            <p class="cause">{group.error}</p>
-            {group.line && <pre class="plain small">{group.line}</pre>}
-            <CaseLinks run={run} ids={group.cases} total={group.n_cases} />
-          </article>
-        ))}
-      </div>
-    </section>
-  );
-}
+import { count } from "../figures";
+import type { RunPage, ScoreStatus, UnscoredLine } from "../types";
 
 export function KnownFailures({ run, known }: { run: string; known: RunPage["known_failures"] }) {
   if (known.length === 0) return null;

@@ -12,6 +12,7 @@ from agentunit.addons.drawing._agent_positions import draw_network
 from agentunit.addons.drawing._shapes import Element, standalone
 from agentunit.addons.drawing._timeline import draw_lanes
 from agentunit.multiagent.team import lanes_of, network_of
+from agentunit.public import publish
 
 
 @dataclass(frozen=True, repr=False)
@@ -62,3 +63,6 @@ def timeline(record: Any) -> Picture:
     <Picture: What 1 agent did, by order: 1 mark, 1 failed>
     """
     return Picture(draw_lanes(lanes_of(record)))
+
+
+publish("agentunit.multiagent", Picture)

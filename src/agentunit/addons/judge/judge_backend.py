@@ -9,7 +9,7 @@ from concurrent.futures import CancelledError, Future
 from dataclasses import replace
 from functools import partial
 from statistics import fmean, stdev
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from agentunit.addons.judge._claims import answer_correctness, faithfulness
 from agentunit.addons.judge._pairwise import pairwise
@@ -23,6 +23,12 @@ from agentunit.addons.judge.settings import JudgeSettings, configured
 from agentunit.backends.asking import JudgeFailed, all_of
 from agentunit.backends.quality import PairQuestion, QualityQuestion, RubricQuestion, Verdict
 from agentunit.backends.services import why_not_configured
+from agentunit.public import publish
+
+if TYPE_CHECKING:
+    from agentunit.engine.scoring.judging import Sending
+
+T = TypeVar("T")
 
 
 def over_repeats(verdicts: Sequence[Verdict]) -> Verdict:
@@ -140,6 +146,28 @@ class JudgeBackend:
         decide = partial(together, quorum=quorum_of(self._made_for), vote=vote)
         return panel[0][1].submit(_panel_verdicts(ask, panel, decide))
 
+    def start_own(self, measure: Measure, questions: Sequence[QualityQuestion]) -> Future[list[Verdict]]:
+        """The same with a measure that somebody else brings; the first judge of a panel is asked."""
+        client = self.client
+        return client.submit(judge_all(measure, questions, client, client.settings.repeats))
+
+    def ask(self, question: Callable[[Asking], Coroutine[Any, Any, T]]) -> T:
+        """What comes of a question that is for no verdict on an answer; ``JudgeFailed`` without a usable reply."""
+        client = self.client
+        return client.submit(question(Asking(client))).result()
+
+    def estimate(self, **asked: Any) -> Sending:
+        """What so many calls would send (``estimated_sending``)."""
+        from agentunit.addons.judge.sending import estimated_sending
+
+        return estimated_sending(configured() or self.client.settings, **asked)
+
+    def embeddings(self, model: str) -> Callable[[str], Coroutine[Any, Any, list[float]]]:
+        """What gives the numbers of a text, by a model of the judge's server."""
+        from agentunit.addons.judge.embeddings import ServerEmbeddings
+
+        return ServerEmbeddings(self.client.settings, model).embed
+
 
 async def _panel_verdicts(
     ask: Callable[[JudgeClient, int], Coroutine[Any, Any, list[Verdict]]],
@@ -212,3 +240,6 @@ def _places(question: QualityQuestion) -> list[tuple[str, str]]:
         for at, each in enumerate(question.examples):
             places += [(f"example[{at}]", text) for text in (each.question, each.answer, each.reason) if text]
     return places
+
+
+publish("agentunit.backends.judge", JudgeBackend)

@@ -26,11 +26,10 @@ from agentunit.core.case import DatasetCase
 from agentunit.core.codec import RecordError, as_record
 from agentunit.core.conversation import DEFAULT_MAX_TURNS, persona_of, script_of, user_kind
 from agentunit.core.records import Outcome
-from agentunit.engine.scoring.judging import Sending
+from agentunit.engine.scoring.judging import PLAYED_USERS, Sending
 from agentunit.metrics.inputs import InputProblem, Item
 from agentunit.metrics.turns import turn_items
 
-PLAYED_USERS = "the simulated user"
 """What stands in place of a metric where a judge is asked to play users."""
 # What an answer is taken to be like before the agent has given one.
 _ASSUMED_ANSWER = "x" * 600

@@ -17,8 +17,9 @@ import click
 from agentunit.addons.judge.sending import estimated_sending
 from agentunit.addons.judge.settings import configured
 from agentunit.backends.quality import BackendUnavailable, PairQuestion, Verdict, resolve_backend
-from agentunit.cli.judge_options import JudgeChoice, ask_before_sending
+from agentunit.cli.judge_options import JudgeChoice
 from agentunit.cli.options import end_signals_interrupt, say_stopped
+from agentunit.cli.sending_notice import ask_before_sending
 from agentunit.core.judged import Judged, judged_of
 from agentunit.core.score_block import ScoreRow
 from agentunit.engine.deciding.comparison import Comparison, PairVerdict, Pairwise

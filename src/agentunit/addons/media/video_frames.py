@@ -73,8 +73,8 @@ def open_video(source: MediaSource, access: MediaAccess) -> BinaryIO:
     return BytesIO(read_source(source, access)) if in_memory else open_file(text, access)
 
 
-def sample_frames(
-    source: MediaSource, n_frames: int, access: MediaAccess, prepare: Callable[[Any], Made]
+def sample_file(
+    file: BinaryIO, n_frames: int, limits: MediaLimits, prepare: Callable[[Any], Made]
 ) -> SampledVideo[Made]:
     """Up to ``n_frames`` frames from the middles of as many equal parts of a video, each given to ``prepare`` at once.
 
@@ -83,14 +83,6 @@ def sample_frames(
     gives fewer. ``MediaProblem`` says why there are none. The limits hold between calls of FFmpeg, some of which a file
     can keep busy for hours: for files of others there is ``sample_frames_apart``.
     """
-    with open_video(source, access) as file:
-        return sample_file(file, n_frames, access.limits, prepare)
-
-
-def sample_file(
-    file: BinaryIO, n_frames: int, limits: MediaLimits, prepare: Callable[[Any], Made]
-) -> SampledVideo[Made]:
-    """``sample_frames`` of an open file."""
     require_ready(video_unready())
     if decoder_name() == "opencv":
         by_time, duration, n_decoded = sample_with_opencv(file, n_frames, _FORMATS, limits, prepare)
@@ -152,7 +144,7 @@ def _container(file: BinaryIO) -> Any:
 
 
 def sample_frames_apart(source: MediaSource, n_frames: int, access: MediaAccess) -> SampledVideo[Any]:
-    """``sample_frames`` in another process: RGB pictures of Pillow, those above 4 million pixels halved until they fit.
+    """``sample_file`` in another process: RGB pictures of Pillow, those above 4 million pixels halved until they fit.
 
     ``MediaProblem`` also says when the process had to be ended, or did not survive the video.
     """

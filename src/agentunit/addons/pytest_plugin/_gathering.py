@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -72,11 +73,23 @@ class Gathering:
         self._calls_before_attempts: int | None = None
         self._evaluated: list[Evaluated] = []
         self._failed_checks: list[FailedCheck] = []
+        self.at_the_end: list[Callable[[], None]] = []
+        """What is to be called when the test, or one attempt at it, has passed otherwise."""
+
+    def end(self) -> None:
+        """Fail the test for what it did not look at."""
+        __tracebackhide__ = True
+        due, self.at_the_end = self.at_the_end, []
+        for check in due:
+            check()
 
     def begin_attempt(self, number: int) -> None:
         """The evaluations that follow belong to another attempt: each is a repeat of one of the first attempt's."""
         if self._calls_before_attempts is None:
             self._calls_before_attempts = self._calls
+        if number:
+            # What is left is of an attempt that failed.
+            self.at_the_end.clear()
         self._attempt = number
         self._calls = self._calls_before_attempts
 

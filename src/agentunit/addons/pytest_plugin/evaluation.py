@@ -32,6 +32,8 @@ from agentunit.engine.recording.simulated_user import SimulatedUser, check_users
 from agentunit.engine.recording.suite import SuiteError, metrics_of_gates
 from agentunit.engine.scoring.judging import judge_run
 from agentunit.engine.scoring.records import score
+from agentunit.metrics.base import MetricInfo, describe
+from agentunit.metrics.functions import note_checks
 from agentunit.metrics.inputs import InputProblem, Item
 from agentunit.metrics.registry import resolve_metrics
 from agentunit.metrics.usage import COST_PARTS, itemised_cost, recorded_cost
@@ -154,28 +156,53 @@ def evaluator_for(request: pytest.FixtureRequest) -> Evaluator:
 
 
 class Evaluation(Mapping[str, Score]):
-    """The scores of one evaluation by metric, ``result["cost"].value``, and the record they were made from."""
+    """The scores of one evaluation by metric, ``result["cost"].value``, and the record they were made from.
 
-    def __init__(self, record: Record | LooseRecord, evaluated: Evaluated, gathering: Gathering) -> None:
+    A check that fails fails the test, unless the test or its marker has a threshold for it or looks at its score.
+    """
+
+    def __init__(
+        self,
+        record: Record | LooseRecord,
+        evaluated: Evaluated,
+        gathering: Gathering,
+        infos: Mapping[str, MetricInfo],
+    ) -> None:
         self.record = record
-        self.scores = evaluated.scores
         self._evaluated = evaluated
         self._gathering = gathering
+        self._unseen: dict[str, Gate] = {}
+        for name, each in evaluated.scores.items():
+            if infos[name].check and each.value is not None and each.status == "ok":
+                self._unseen[name] = Gate(name, "==", 0.0 if infos[name].direction == "lower" else 1.0)
+
+    @property
+    def scores(self) -> dict[str, Score]:
+        """The scores by metric."""
+        self._unseen.clear()
+        return self._evaluated.scores
+
+    def check_unseen(self) -> None:
+        """Fail the test where a check fails that nothing in the test was about."""
+        __tracebackhide__ = True
+        self.check_gates(list(self._unseen.values()))
 
     def __getitem__(self, metric: str) -> Score:
         __tracebackhide__ = True
-        if metric not in self.scores:
-            raise KeyError(f"{metric} was not asked for; scored: {', '.join(self.scores)}")
-        return self.scores[metric]
+        scores = self._evaluated.scores
+        if metric not in scores:
+            raise KeyError(f"{metric} was not asked for; scored: {', '.join(scores)}")
+        self._unseen.pop(metric, None)
+        return scores[metric]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.scores)
+        return iter(self._evaluated.scores)
 
     def __len__(self) -> int:
-        return len(self.scores)
+        return len(self._evaluated.scores)
 
     def __repr__(self) -> str:
-        values = ", ".join(f"{name}={each.value}" for name, each in self.scores.items())
+        values = ", ".join(f"{name}={each.value}" for name, each in self._evaluated.scores.items())
         return f"<Evaluation of {self._evaluated.case_id!r}: {values}>"
 
     @property
@@ -323,7 +350,11 @@ class Evaluator:
         if made is None:
             raise AssertionError(f"the record cannot be read: {run.input_errors[0].reason}")
         evaluated = self._gathering.add(record, made.case_id, made.scores, failure=failure, spend_usd=spend_usd)
-        return Evaluation(record, evaluated, self._gathering)
+        infos = {metric.name: describe(metric) for metric in metrics}
+        note_checks(infos, made.scores)
+        evaluation = Evaluation(record, evaluated, self._gathering, infos)
+        self._gathering.at_the_end.append(evaluation.check_unseen)
+        return evaluation
 
 
 def _as_case(case: Any) -> DatasetCase:

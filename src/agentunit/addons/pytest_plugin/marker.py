@@ -131,10 +131,13 @@ def make_tests(metafunc: pytest.Metafunc) -> None:
 def run_attempts(test: pytest.Function) -> Generator[None, object, object]:
     """Run a test as often as its marker asks for; a test that asks for nothing runs once."""
     __tracebackhide__ = True
-    settings = marker_settings(test)
+    settings, gathering = marker_settings(test), test.stash.get(GATHERING, None)
     if settings.of is None or settings.passes is None:
-        return (yield)
-    attempts, gathering = Attempts(settings.passes), test.stash.get(GATHERING, None)
+        result = yield
+        if gathering is not None:
+            gathering.end()
+        return result
+    attempts = Attempts(settings.passes)
     for number in range(settings.of):
         if gathering is not None:
             gathering.begin_attempt(number)
@@ -148,6 +151,8 @@ def run_attempts(test: pytest.Function) -> Generator[None, object, object]:
                     del test.stash[IS_ATTEMPT]
             else:
                 yield
+                if gathering is not None:
+                    gathering.end()
     test.stash[PASSES] = attempts.share
     test.user_properties.append(("agentunit.passes", attempts.share))
     failure = attempts.failure()

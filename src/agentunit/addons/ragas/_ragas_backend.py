@@ -64,9 +64,7 @@ class RagasBackend(JudgeBackend):
     def start(self, measure: str, questions: Sequence[QualityQuestion]) -> Future[list[Verdict]]:
         """Begin to judge all questions at once; the future's result is what ``judge`` returns."""
         load_ragas()  # Here, and not in the thread of the calls, which would stand still for seconds.
-        client = self.client
-        asked = part("judge_all")(self._measure(measure, client), questions, client, client.settings.repeats)
-        return client.submit(asked)
+        return self.start_own(self._measure(measure, self.client), questions)
 
     def _measure(self, measure: str, client: JudgeClient) -> Measure:
         if measure == "faithfulness":
@@ -74,7 +72,7 @@ class RagasBackend(JudgeBackend):
         if measure == "retrieval_quality":
             return retrieval_quality
         if self._embeddings is None or self._embeddings[0] is not client:
-            self._embeddings = (client, chosen_embeddings(client.settings))
+            self._embeddings = (client, chosen_embeddings(client.settings, self.embeddings))
         return partial(answer_correctness, embeddings=self._embeddings[1])
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from agentunit.backends.asking import JudgeFailed
 from agentunit.backends.sentence_encoders import SHIPPED_MODEL, sentences_unready
-from agentunit.doors import part
 
 if TYPE_CHECKING:
     from agentunit.addons.judge.settings import JudgeSettings
@@ -17,10 +16,13 @@ if TYPE_CHECKING:
 MODEL_VARIABLE = "AGENTUNIT_RAGAS_EMBEDDINGS"
 
 
+Embed = Callable[[str], Awaitable[list[float]]]
+
+
 class RagasEmbeddings:
     """What RAGAS takes for embeddings. ``described`` names the model and where it runs, for the detail."""
 
-    def __init__(self, embed: Callable[[str], Awaitable[list[float]]], described: dict[str, str]) -> None:
+    def __init__(self, embed: Embed, described: dict[str, str]) -> None:
         self._embed = embed
         self.described = described
 
@@ -29,8 +31,10 @@ class RagasEmbeddings:
         return await self._embed(text)
 
 
-def chosen_embeddings(settings: JudgeSettings) -> RagasEmbeddings | None:
+def chosen_embeddings(settings: JudgeSettings, of_server: Callable[[str], Embed]) -> RagasEmbeddings | None:
     """The embeddings to use; ``None`` when there are none, and answers are compared by their statements alone.
+
+    ``of_server`` gives those of a model of the judge's server.
 
     ``JudgeFailed`` where a spend cap is set and embeddings would come from the server: no price of them is known.
     """
@@ -41,7 +45,7 @@ def chosen_embeddings(settings: JudgeSettings) -> RagasEmbeddings | None:
             f"be kept (unset {MODEL_VARIABLE}, or the cap)"
         )
     if model:
-        return RagasEmbeddings(part("judge_embeddings")(settings, model).embed, {"model": model, "runs": "server"})
+        return RagasEmbeddings(of_server(model), {"model": model, "runs": "server"})
     return _local_embeddings()
 
 

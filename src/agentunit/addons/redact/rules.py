@@ -78,14 +78,14 @@ def read_rules(path: str) -> Rules:
 class RuledDetector:
     """What another detector finds, by the rules: without what is allowed, with what is denied or has an own pattern."""
 
-    def __init__(self, detector: Detector, rules: Rules, where: str = "rules") -> None:
+    def __init__(self, detector: Detector, rules: Rules) -> None:
         self._detector = detector
         self.name = detector.name
         self._allowed = frozenset(_plain(each) for each in rules.allow if not each.startswith("@"))
         self._domains = tuple(each.casefold() for each in rules.allow if each.startswith("@"))
         self._denied = KnownValues((type, value) for type, values in rules.deny.items() for value in values)
         self._denied_exactly = [(type, value) for type, values in rules.deny.items() for value in values if value]
-        self._recognizers = [(each, _compiled(each, where)) for each in rules.recognizers]
+        self._recognizers = [(each, _compiled(each, "rules")) for each in rules.recognizers]
 
     def allows(self, value: str) -> bool:
         """Whether a value is never masked."""

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from difflib import get_close_matches
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -18,20 +19,20 @@ from agentunit.addons.review.suspects.ranking import Suspect, SuspectReport, ran
 from agentunit.addons.review.suspects.signatures import Signatures
 from agentunit.addons.review.suspects.suspect_evidence import SuspectEvidence, in_order
 from agentunit.addons.review.suspects.tasks import groups_alike
-from agentunit.backends.asking import MARK, Asking, JudgeFailed, UnreadableReply, fenced, field_of
+from agentunit.backends.asking import MARK, Asking, JudgeFailed, JudgeService, UnreadableReply, fenced, field_of
 from agentunit.backends.quality import BACKEND_VARIABLE, LEXICAL, load_backend, missing_local_model
 from agentunit.backends.services import configured, why_not_configured
-from agentunit.cli.judge_options import JudgeChoice, ask_before_sending
+from agentunit.cli.judge_options import JudgeChoice
 from agentunit.cli.options import InputFailure, end_signals_interrupt, open_store
 from agentunit.cli.outputs import open_for_writing
 from agentunit.cli.score_options import ScoreOptions
 from agentunit.cli.score_output import list_error
+from agentunit.cli.sending_notice import ask_before_sending
 from agentunit.cli.streams import remember_exit_code
 from agentunit.cli.trace_inputs import names_run, refuse_missing, refuse_overwriting_inputs, trace_files_from
 from agentunit.core.codec import RecordError
 from agentunit.core.records import Record
 from agentunit.core.results import InputError, RunFinding, encode_json
-from agentunit.doors import part
 from agentunit.engine.deciding.causes import A_STATEMENT, sentence_kind
 from agentunit.engine.deciding.decision import decide_ranking
 from agentunit.formulas.text import shortened
@@ -104,13 +105,12 @@ def check_choice(choice: JudgeChoice) -> None:
 
 def named_by_judge(groups: list[RunFinding], choice: JudgeChoice) -> list[RunFinding]:
     """The most frequent groups with names that the judge wrote; with their own where it gives none."""
-    settings = configured()
+    if configured() is None:
+        return groups
+    judge: JudgeService = load_backend("judge")  # type: ignore[assignment]  # it does more than judge answers
     asked = groups[:GROUPS_SHOWN]
     evidence = [f"{each.n_records} runs; {each.kind}: {each.name}\nexample: {each.error}" for each in asked]
-    if settings is None:
-        return groups
-    sending = part("estimated_sending")(
-        settings,
+    sending = judge.estimate(
         metrics=("the names of causes",),
         fields=("masked evidence",),
         n_cases=len(asked),
@@ -118,9 +118,8 @@ def named_by_judge(groups: list[RunFinding], choice: JudgeChoice) -> list[RunFin
         n_characters=sum(map(len, evidence)),
     )
     ask_before_sending(sending, yes=choice.yes)
-    backend: Any = load_backend("judge")
     try:
-        names = backend.client.submit(name_groups(evidence, part("asking")(backend.client))).result()
+        names = judge.ask(partial(name_groups, evidence))
     except (JudgeFailed, RuntimeError) as error:
         click.echo(printable_line(f"note: the judge named no cause: {error}", 300), err=True)
         return groups

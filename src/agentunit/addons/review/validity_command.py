@@ -39,7 +39,7 @@ from agentunit.addons.review.labeling.scorer_agreement import (
     score_labeled,
 )
 from agentunit.backends.quality import LEXICAL, SERVICES
-from agentunit.cli.judge_options import JudgeChoice, ask_before_sending, judge_options
+from agentunit.cli.judge_options import JudgeChoice, judge_options
 from agentunit.cli.main import EXIT_CANNOT_TELL, EXIT_ERRORS, EXIT_OK
 from agentunit.cli.options import (
     InputFailure,
@@ -51,6 +51,7 @@ from agentunit.cli.options import (
     store_option,
 )
 from agentunit.cli.references import unreadable_runs_fail
+from agentunit.cli.sending_notice import ask_before_sending
 from agentunit.core.results import InputError, Unscored, encode_json
 from agentunit.engine.scoring.judging import SAMPLE_SIZE, Sending, judge_run, judged_metrics, plan_sending
 from agentunit.metrics.base import MetricInfo

@@ -11,7 +11,7 @@ import click
 
 from agentunit.addons.scale.parallel.plan import SHARES, JobPlan, plan_job
 from agentunit.cli.score_options import ScoreOptions
-from agentunit.doors import part
+from agentunit.cli.sending_notice import sending_lines
 from agentunit.formulas.text import shown_share
 from agentunit.installation import usable_processors
 from agentunit.reports.console import plain_table
@@ -35,7 +35,7 @@ def print_plan(source: TraceFiles, metrics: Sequence[Any], options: ScoreOptions
         shares = "how precisely a random share of the records gives each mean (95 %; –: too few values, or all alike):"
         console.print(f"\n{shares}", soft_wrap=True)
         console.print(_table(plan))
-    for line in () if plan.judge is None else part("sending_lines")(plan.judge):
+    for line in () if plan.judge is None else sending_lines(plan.judge):
         console.print(line, soft_wrap=True)
 
 

@@ -6,16 +6,16 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, nullcontext, redirect_stdout
-from typing import Any
+from contextlib import AbstractContextManager, ExitStack, nullcontext, redirect_stdout
+from typing import IO, Any
 
 import click
 
-from agentunit.addons.scale._remote_folder import RemoteJobFolder
 from agentunit.addons.scale.parallel.folder import JobFolder, JobFolderError, identity_of
 from agentunit.addons.scale.parallel.parallel_scoring import ParallelScoring
 from agentunit.addons.scale.parallel.units import BLOCK_BYTES
 from agentunit.addons.scale.parallel.work import ScoringJob
+from agentunit.addons.scale.remote import StorageOutput, delete_files, exists, file_names, open_remote
 from agentunit.cli.options import InputFailure, end_signals_interrupt
 from agentunit.cli.outputs import unfinished_path
 from agentunit.cli.score_files import blocks_beside, kept_part, say_discarded
@@ -120,3 +120,35 @@ class SeveralProcesses:
             if self._can_resume
             else kept_part(self._out, self.totals.n_cases)
         )
+
+
+# The folder of a job by URL, for machines that share no file system.
+
+
+_COPY_BYTES = 1 << 20
+
+
+class RemoteJobFolder(JobFolder):
+    """A folder of objects, such as ``s3://bucket/scores.parquet.blocks``. An object is there whole, or not at all."""
+
+    def _make(self) -> None:
+        """Objects need no folder."""
+
+    def _unfinished_folder(self) -> AbstractContextManager[str]:
+        return tempfile.TemporaryDirectory(prefix="agentunit-unit-")
+
+    def _names(self) -> list[str]:
+        return file_names(self.path)
+
+    def _exists(self, name: str) -> bool:
+        return exists(f"{self.path}/{name}")
+
+    def _read(self, name: str) -> IO[bytes]:
+        return open_remote(f"{self.path}/{name}")
+
+    def _put(self, finished: str, name: str) -> None:
+        with open(finished, "rb") as file, StorageOutput(f"{self.path}/{name}") as target:
+            shutil.copyfileobj(file, target, _COPY_BYTES)
+
+    def _delete(self, names: Sequence[str]) -> None:
+        delete_files([f"{self.path}/{name}" for name in names])

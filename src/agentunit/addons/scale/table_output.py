@@ -67,7 +67,7 @@ class TableSink:
     def add(self, case: CaseScores) -> None:
         """Keep the rows of a case until there is a row group of them."""
         for name in note_checks(self._infos, case.scores):
-            self._writer.header.settings["metric_infos"][name] = msgspec.to_builtins(self._infos[name])
+            self._writer.header.settings["metric_infos"][name].update(msgspec.to_builtins(self._infos[name]))
         self._writer.add_case(case)
 
     def write(self, lines: Sequence[bytes]) -> None:

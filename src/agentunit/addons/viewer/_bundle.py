@@ -9,6 +9,7 @@ import base64
 import gzip
 import os
 import shutil
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from itertools import groupby
@@ -27,7 +28,6 @@ from agentunit.addons.viewer._comparing import comparison_data, comparison_page
 from agentunit.addons.viewer._decided import finding_data, words_of
 from agentunit.addons.viewer._label_desk import label_queues, labels_page
 from agentunit.addons.viewer._library import Library, OpenRun
-from agentunit.addons.viewer._packed_cases import packed_cases
 from agentunit.addons.viewer._page import page_foot, page_head
 from agentunit.addons.viewer._run_pages import run_page
 from agentunit.addons.viewer._shown_case import ShownCase
@@ -353,13 +353,13 @@ def _comparisons(runs: Sequence[BundledRun], pair: tuple[str, str] | None) -> It
         decision, baseline = run.reported.decision, run.reported.baseline
         if decision.comparison is not None and baseline is not None:
             made = True
-            page = comparison_page(decision, baseline, run.reported.run, run.reported.mask)
+            page = comparison_page(run.reported, baseline)
             if baseline.header.id not in ids:
                 page["cases"] = [{**case, "baseline_key": None} for case in page["cases"]]
             yield page
     for old, new in () if made else _pairs(runs, pair):
-        with new.library.store() as store:
-            yield comparison_data(store, old.id, new.id, new.reported.mask)
+        with new.library.reported(new.opened, new.reported.mask.show_all) as reported:
+            yield comparison_data(reported, old.id)
 
 
 def _pairs(runs: Sequence[BundledRun], pair: tuple[str, str] | None) -> Iterator[tuple[BundledRun, BundledRun]]:
@@ -428,3 +428,46 @@ def one_file(parts: Sequence[BundlePart], title: str, without_script: str = "") 
         inside = base64.b64encode(content).decode()
         yield f'<script type="application/octet-stream" data-path="{path}">{inside}</script>\n'
     yield page_foot()
+
+
+# Cases of a bundle, packed: what most cases of a shard share stands once (``PackedCases`` of types.ts).
+
+
+def packed_cases(details: Sequence[dict[str, Any]]) -> bytes:
+    """Cases as their pages show them, as one part of a bundle."""
+    by_metric: dict[str, list[dict[str, Any]]] = {}
+    for detail in details:
+        for score in detail["scores"]:
+            by_metric.setdefault(score["metric"], []).append(score)
+    shared = {metric: _shared(scores) for metric, scores in by_metric.items()}
+    rows = []
+    for detail in details:
+        row = {key: value for key, value in detail.items() if key not in ("scores", "subject")}
+        if row["repeats"] == [row["key"]]:
+            del row["repeats"]
+        rows.append(row)
+    common = _shared(rows)
+    packed = [
+        {
+            **_own(row, common),
+            "scores": [[score["metric"], _own(score, shared[score["metric"]])] for score in detail["scores"]],
+        }
+        for row, detail in zip(rows, details, strict=True)
+    ]
+    return encode_json({"common": common, "scores": shared, "rows": packed})
+
+
+def _shared(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Of each field that all rows have, the value that most of them have, where that is more than one."""
+    found = {}
+    for key in rows[0] if rows else ():
+        if all(key in row for row in rows):
+            written = [encode_json(row[key]) for row in rows]
+            [(value, n)] = Counter(written).most_common(1)
+            if n > 1:
+                found[key] = rows[written.index(value)][key]
+    return found
+
+
+def _own(row: dict[str, Any], shared: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in row.items() if key not in shared or shared[key] != value}

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from agentunit.addons.viewer._decided import findings_data
 from agentunit.addons.viewer._library import Library
 from agentunit.addons.viewer._run_pages import header_line
 from agentunit.addons.viewer._shown_case import key_of
 from agentunit.engine.deciding.compare import compare_runs
 from agentunit.engine.deciding.comparison import CaseAnswer, CaseDifference, Comparison, labels_of
 from agentunit.engine.deciding.decision import Decision, decide_comparison
-from agentunit.engine.deciding.stored import own_decision
+from agentunit.engine.deciding.stored import decisions_beside, own_decision
 from agentunit.engine.scoring.scored_run import ScoredRun, run_from_store
 from agentunit.reports.case_view import plain
 from agentunit.reports.raters import describe_pairwise
-from agentunit.reports.reported_run import Mask
+from agentunit.reports.reported_run import Mask, ReportedRun
 from agentunit.reports.run_facts import (
     describe_difference,
     describe_kinds,
@@ -24,7 +25,6 @@ from agentunit.reports.run_facts import (
     describe_tested,
     describe_tool_changes,
 )
-from agentunit.store.run_store import RunStore
 
 _METRIC_FACTS = (
     *("metric", "backend", "unit", "direction", "verdict", "reason", "gated", "note", "n_pairs", "baseline_mean"),
@@ -42,8 +42,8 @@ def compare_page(
     old, new = library.run(baseline), library.run(candidate)
 
     def make() -> dict[str, Any]:
-        with library.store() as store:
-            return comparison_data(store, baseline, candidate, library.mask(personal))
+        with library.reported(new, personal) as reported:
+            return comparison_data(reported, baseline)
 
     key = ("compare", baseline, candidate, personal)
     page: dict[str, Any] | None = library.made(key, f"{old.stamp}{new.stamp}", make, wait=wait)
@@ -56,22 +56,35 @@ def compare_page(
 _NOTHING: dict[str, Any] = {
     **{"verdict": None, "headline": "", "line": "", "note": None, "n_paired": 0, "n_only_baseline": 0},
     **{"n_only_candidate": 0, "n_by_kind": {}, "tested": "", "metrics": [], "cases": [], "tools": [], "slices": []},
+    **findings_data(()),
     "notes": [],
 }
 
 
-def comparison_data(store: RunStore, baseline: str, candidate: str, mask: Mask) -> dict[str, Any]:
-    """The page of two runs of a store: of a run and its own baseline what was decided once."""
-    old, new = run_from_store(store, baseline), run_from_store(store, candidate)
-    decision = own_decision(new)
-    if decision is None or decision.comparison is None or decision.comparison.baseline != baseline:
-        labels = labels_of([old.header, new.header])
-        decision = decide_comparison(compare_runs(new, old, labels=(labels[0], labels[1])), new)
-    return comparison_page(mask.decision(decision), old, new, mask)
+def comparison_data(reported: ReportedRun, baseline: str) -> dict[str, Any]:
+    """The page of a run and another of its store: what was decided about the two, where that was kept."""
+    assert reported.store is not None
+    new, old = reported.run, run_from_store(reported.store, baseline)
+    reported.decision = _kept(new, baseline) or _decided_now(old, new)
+    return comparison_page(reported, old)
 
 
-def comparison_page(decision: Decision, old: ScoredRun, new: ScoredRun, mask: Mask) -> dict[str, Any]:
-    """The page of a decision on two runs, masked before."""
+def _kept(run: ScoredRun, baseline: str) -> Decision | None:
+    """What was decided about a run against a baseline: when it was made, else by the last command that compared."""
+    for decision in (own_decision(run), *(each for _, each in decisions_beside(run))):
+        if decision is not None and decision.comparison is not None and decision.comparison.baseline == baseline:
+            return decision
+    return None
+
+
+def _decided_now(old: ScoredRun, new: ScoredRun) -> Decision:
+    labels = labels_of([old.header, new.header])
+    return decide_comparison(compare_runs(new, old, labels=(labels[0], labels[1])), new)
+
+
+def comparison_page(reported: ReportedRun, old: ScoredRun) -> dict[str, Any]:
+    """The page of a run that was compared with an older one."""
+    new, decision, mask = reported.run, reported.decision, reported.mask
     found = decision.comparison
     assert found is not None
     whys = {finding.case_id: finding.why for finding in decision.findings if finding.kind in _EXPLAINED}
@@ -83,6 +96,7 @@ def comparison_page(decision: Decision, old: ScoredRun, new: ScoredRun, mask: Ma
         "verdict": decision.verdict,
         "headline": decision.headline,
         "line": decision.line,
+        **findings_data(reported.findings),
         "note": found.note,
         **{name: getattr(found, name) for name in ("n_paired", "n_only_baseline", "n_only_candidate")},
         "n_by_kind": dict(found.n_by_kind),

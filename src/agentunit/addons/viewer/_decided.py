@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from agentunit.core.results import STATES
+from agentunit.core.results import STATES, RunFinding
 from agentunit.engine.deciding.case_findings import CaseFinding
 from agentunit.engine.deciding.decision import Decision, Reason
 from agentunit.engine.deciding.stored import MOST_FINDINGS, is_made_now
+from agentunit.reports.console import FINDINGS_SHOWN
 from agentunit.reports.figures import describe_reason
+from agentunit.reports.finding_text import describe_run_finding
 from agentunit.reports.reported_run import ReportedRun
 from agentunit.reports.run_facts import describe_standing, further_reasons, word_of
 
 CASES_NAMED = 200
 _CASES_OF_A_GROUP = 50
+_CASES_OF_A_FINDING = 8
 # They have a table of their own.
 _GATES = ("gate", "unanswered gate")
 _WORDS = ("broken", "newly failing", "newly flaky", "lost", "still failing", *STATES)
@@ -37,6 +40,23 @@ def decision_data(reported: ReportedRun, headline: str) -> dict[str, Any]:
         "exit_code": decision.exit_code,
         "n_errors": decision.n_errors,
         "max_errors": decision.max_errors,
+    }
+
+
+def findings_data(findings: Sequence[RunFinding]) -> dict[str, Any]:
+    """What is wrong with a run, as every report begins (``RunFinding`` of types.ts), and how much more there is."""
+    return {
+        "findings": [_run_finding(each) for each in findings[:FINDINGS_SHOWN]],
+        "n_more_findings": max(0, len(findings) - FINDINGS_SHOWN),
+    }
+
+
+def _run_finding(finding: RunFinding) -> dict[str, Any]:
+    facts = {name: getattr(finding, name) for name in ("word", "n_cases", "n_of", "repeat")}
+    return {
+        **facts,
+        **describe_run_finding(finding)._asdict(),
+        "cases": list(finding.cases[:_CASES_OF_A_FINDING]),
     }
 
 

@@ -9,17 +9,19 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
+import agentunit
 from agentunit.addons.viewer._case_columns import RecordColumns
 from agentunit.addons.viewer._case_detail import CaseFacts, case_detail
 from agentunit.addons.viewer._case_table import CaseTable
 from agentunit.addons.viewer._decided import finding_data, words_of
-from agentunit.addons.viewer._page_files import PageFile
 from agentunit.addons.viewer._run_pages import pending_page, run_page, slice_data
 from agentunit.addons.viewer._shown_case import ShownCase, key_of
 from agentunit.addons.viewer._transcript import Transcript
@@ -121,7 +123,8 @@ class OpenRun:
 class Library:
     """All runs of a store. Every method may be called from any thread.
 
-    ``only`` limits it to these ids. Files that records name are shown where they lie in ``media_root``. ``reopen``
+    ``only`` limits it to these ids. ``files`` are what commands call runs that were read from files for this look, by
+    their ids. Files that records name are shown where they lie in ``media_root``. ``reopen``
     opens the store in another way than by its address, which does not hold a password.
     """
 
@@ -130,6 +133,7 @@ class Library:
         address: str,
         *,
         only: Sequence[str] | None = None,
+        files: Mapping[str, str] | None = None,
         media_root: Path | None = None,
         reopen: Callable[[], RunStore] | None = None,
     ) -> None:
@@ -138,6 +142,7 @@ class Library:
         self.shown_address = shown_address(address)
         self.media_root = media_root
         self.only = None if only is None else list(only)
+        self._files = files or {}
         self._lock = threading.RLock()
         self._masks = {False: SharedMask(), True: SharedMask(show_all=True)}
         # One at a time: what is added up in the background must not starve those who wait for a page.
@@ -288,7 +293,8 @@ class Library:
     def reported(self, opened: OpenRun, personal: bool) -> Iterator[ReportedRun]:
         """A run as reports see it."""
         with self.store() as store:
-            reported = ReportedRun(run_from_store(store, opened.header.id), store=store)
+            run_id = opened.header.id
+            reported = ReportedRun(run_from_store(store, run_id), store=store, path=self._files.get(run_id))
             reported.mask = self.mask(personal)
             yield reported
 
@@ -421,3 +427,43 @@ def _header_stamp(store: RunStore, header: RunHeader) -> str:
 
 def _digest(value: Any) -> str:
     return hashlib.sha256(encode_json(value)).hexdigest()[:16]
+
+
+# Pages of long runs, kept beside their store: adding up a million cases once is enough.
+
+
+_FOLDER = ".viewer"
+
+
+class PageFile:
+    """The masked page of a run as it was at one moment. It is a convenience: what cannot be kept is made again."""
+
+    def __init__(self, address: str, run_id: str, stamp: str) -> None:
+        file = sqlite_file(address)
+        named = hashlib.sha256(f"{run_id} {agentunit.__version__}".encode()).hexdigest()[:16]
+        self._path = None if file is None else Path(f"{os.path.abspath(file)}{_FOLDER}") / f"{named}.json"
+        self._stamp = stamp
+
+    def read(self) -> dict[str, Any] | None:
+        """The page; ``None`` where none is kept, or the run has changed since."""
+        if self._path is not None:
+            with suppress(OSError, msgspec.DecodeError, KeyError, TypeError):
+                kept = msgspec.json.decode(self._path.read_bytes())
+                if kept["stamp"] == self._stamp:
+                    page: dict[str, Any] = kept["page"]
+                    return page
+        return None
+
+    def write(self, page: dict[str, Any]) -> None:
+        """Keep a page in place of an earlier one."""
+        if self._path is not None:
+            with suppress(OSError):
+                # As the store: for its owner alone.
+                self._path.parent.mkdir(mode=0o700, exist_ok=True)
+                unfinished = self._path.with_suffix(f".{os.getpid()}.part")
+                try:
+                    unfinished.write_bytes(encode_json({"stamp": self._stamp, "page": page}))
+                    os.replace(unfinished, self._path)
+                finally:
+                    # A full disk would keep what was written of it.
+                    unfinished.unlink(missing_ok=True)

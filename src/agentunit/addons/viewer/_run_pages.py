@@ -7,9 +7,8 @@ from math import fsum, inf, isfinite
 from typing import Any
 
 from agentunit.addons.viewer._case_columns import RecordColumns
-from agentunit.addons.viewer._decided import CASES_NAMED, decision_data, is_decided_now
-from agentunit.core.results import MetricSummary, RunFinding
-from agentunit.engine.deciding.causes import EXCEPTION
+from agentunit.addons.viewer._decided import CASES_NAMED, decision_data, findings_data, is_decided_now
+from agentunit.core.results import MetricSummary
 from agentunit.engine.deciding.gate_expressions import GateVerdict
 from agentunit.engine.deciding.stored import headline_rows
 from agentunit.engine.scoring.slices import SliceTable
@@ -82,7 +81,7 @@ def pending_page(header: RunHeader, columns: RecordColumns, infos: dict[str, Met
     nothing: dict[str, list[Any]] = {
         name: []
         for name in (
-            *("gates", "metrics", "unscored", "failures", "causes", "amounts", "slices", "slice_fields"),
+            *("findings", "gates", "metrics", "unscored", "amounts", "slices", "slice_fields"),
             *("known_failures", "judge", "notes"),
         )
     }
@@ -96,6 +95,7 @@ def pending_page(header: RunHeader, columns: RecordColumns, infos: dict[str, Met
         "resume": _resume(header, mask),
         "pending": True,
         "decision": None,
+        "n_more_findings": 0,
         **nothing,
         "columns": [_column(infos[name], None, at < _COLUMNS_SHOWN) for at, name in enumerate(columns.metrics)],
     }
@@ -124,6 +124,8 @@ def run_page(reported: ReportedRun, columns: RecordColumns, slice_fields: Sequen
         "resume": _resume(run.header, reported.mask),
         "pending": False,
         "decision": decision_data(reported, line["headline"]),
+        # Those of a run that is going on would be read anew with every case.
+        **(findings_data(()) if line["live"] else findings_data(reported.findings)),
         "gates": [_gate(each) for each in decision.gates],
         "metrics": [
             _card(
@@ -136,9 +138,6 @@ def run_page(reported: ReportedRun, columns: RecordColumns, slice_fields: Sequen
         ],
         "columns": _columns(columns.metrics, infos, summary.metrics),
         "unscored": plain(errors_first(summary.unscored)),
-        "failures": [_failure(each) for each in reported.failures],
-        # Those of a run that is going on would be read anew with every case.
-        "causes": [_failure(each) for each in (() if line["live"] else reported.causes)],
         "amounts": [_amount(row, infos[row.metric]) for row in summary.metrics if _is_amount(row, infos[row.metric])],
         "slices": [slice_data(table, infos) for table in reported.slices],
         "slice_fields": list(slice_fields),
@@ -160,13 +159,6 @@ def _headline(reported: ReportedRun) -> str:
 def _resume(header: RunHeader, mask: Mask) -> str | None:
     command = how_to_resume(header)
     return None if command is None else mask.text(command)
-
-
-def _failure(group: RunFinding) -> dict[str, Any]:
-    facts = {name: getattr(group, name) for name in ("failure", "error", "place", "line", "n_records", "n_cases")}
-    if group.kind != EXCEPTION:
-        facts |= {"failure": group.name, "place": None if group.slice is None else f"mostly {group.slice}"}
-    return {**facts, "cases": list(group.cases[:CASES_NAMED])}
 
 
 def _facts(header: RunHeader, mask: Mask) -> list[tuple[str, str]]:

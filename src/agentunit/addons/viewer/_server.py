@@ -14,7 +14,6 @@ from agentunit.addons.viewer._api import Api, Request, Route
 from agentunit.addons.viewer._guard import LOOPBACK, App, Guard
 from agentunit.addons.viewer._library import UnknownRun
 from agentunit.addons.viewer._media import Media
-from agentunit.addons.viewer._openapi import openapi_document
 from agentunit.addons.viewer._page import ViewerError, content_policy, live_page
 from agentunit.addons.viewer.filters import FilterError
 from agentunit.core.codec import RecordError
@@ -26,6 +25,15 @@ from agentunit.store.schema import StoreError
 if TYPE_CHECKING:
     from starlette.requests import Request as HttpRequest
     from starlette.responses import Response
+import asyncio
+import re
+from collections.abc import Iterable
+
+from h11 import SEND_BODY
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+import agentunit
+from agentunit.addons.viewer._page import static_text
 
 DEFAULT_PORT = 7575
 _MOST_BODY_BYTES = 64 * 1024
@@ -164,7 +172,6 @@ def make_server(app: App) -> Any:
     try:
         import uvicorn
 
-        from agentunit.addons.viewer._timed_protocol import TimedProtocol
     except ImportError:
         raise ViewerError(f"{_MISSING}: {install_command('viewer')}") from None
     config = uvicorn.Config(
@@ -176,3 +183,113 @@ def make_server(app: App) -> Any:
         timeout_graceful_shutdown=1,
     )
     return uvicorn.Server(config)
+
+
+# Connections that wait for a request only so long: uvicorn itself waits for the rest of one for ever.
+
+
+class TimedProtocol(H11Protocol):
+    """Closes a connection whose request, with its body, is not there in time. Answers take as long as they take."""
+
+    patience_s = 20.0
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        """Begin to wait for the first request."""
+        super().connection_made(transport)
+        self._wait()
+
+    def data_received(self, data: bytes) -> None:
+        """Wait on, from when the wait began, or no more."""
+        super().data_received(data)
+        is_answering = self.cycle is not None and not self.cycle.response_complete
+        if is_answering and self.conn.their_state is not SEND_BODY:
+            self._wait_no_more()
+        else:
+            self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Nothing is waited for."""
+        self._wait_no_more()
+        super().connection_lost(exc)
+
+    def _wait(self) -> None:
+        if self._deadline is None:
+            self._deadline = self.loop.call_later(self.patience_s, self.transport.close)
+
+    def _wait_no_more(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+
+# The OpenAPI document of the viewer's API, from the table of its routes and the shapes of types.ts.
+
+
+SCHEMAS = "schemas.json"
+_IN_PATH = re.compile(r"\{(\w+)\}")
+_WRITE = {
+    "name": "X-AgentUnit",
+    "in": "header",
+    "required": True,
+    "description": "Any value: no form of another site can send it.",
+    "schema": {"type": "string"},
+}
+
+
+def schemas() -> dict[str, Any]:
+    """The shapes of types.ts as JSON Schema, by name (``python -m scripts.viewer_schemas`` writes them)."""
+    found: dict[str, Any] = msgspec.json.decode(static_text(SCHEMAS))
+    return found
+
+
+def openapi_document(routes: Iterable[Route]) -> dict[str, Any]:
+    """The document, OpenAPI 3.1."""
+    paths: dict[str, dict[str, Any]] = {}
+    for route in routes:
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "AgentUnit viewer", "version": agentunit.__version__},
+        "paths": paths,
+        "components": {"schemas": schemas()},
+    }
+
+
+def _operation(route: Route) -> dict[str, Any]:
+    parameters = [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+        for name in _IN_PATH.findall(route.path)
+    ]
+    parameters += [
+        {"name": name, "in": "query", "description": meaning, "schema": {"type": "string"}}
+        for name, meaning in route.parameters.items()
+    ]
+    if route.method == "GET":
+        shown = "1: with personal data"
+        parameters.append({"name": "personal", "in": "query", "description": shown, "schema": {"type": "string"}})
+    else:
+        parameters.append(_WRITE)
+    problem = {"description": "What is wrong", "content": {"application/json": {"schema": _schema("Problem")}}}
+    operation: dict[str, Any] = {
+        "summary": route.summary,
+        "parameters": parameters,
+        "responses": {"200": _response(route.gives), "default": problem},
+    }
+    if route.takes is not None:
+        content = {"application/json": {"schema": _schema(route.takes)}}
+        operation["requestBody"] = {"required": True, "content": content}
+    return operation
+
+
+def _response(gives: str) -> dict[str, Any]:
+    if gives == "bytes":
+        return {"description": gives, "content": {"*/*": {"schema": {"type": "string", "format": "binary"}}}}
+    return {"description": gives, "content": {"application/json": {"schema": _schema(gives)}}}
+
+
+def _schema(name: str) -> dict[str, Any]:
+    if name.endswith("[]"):
+        return {"type": "array", "items": _schema(name[:-2])}
+    plain = {"number": {"type": "number"}, "unknown": {}}
+    return plain.get(name, {"$ref": f"#/components/schemas/{name}"})

@@ -88,7 +88,8 @@ def view(
         _opened(references, store_path) as (address, run_ids, is_temporary),
     ):
         only = run_ids if is_temporary or bundle is not None else None
-        library = Library(address, only=only or None, media_root=media_root)
+        files = dict(zip(run_ids, references, strict=True)) if is_temporary else None
+        library = Library(address, only=only or None, files=files, media_root=media_root)
         try:
             pair = (run_ids[0], run_ids[1]) if len(run_ids) == 2 else None
             if bundle is not None:

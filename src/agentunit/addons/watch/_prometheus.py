@@ -6,7 +6,7 @@ Labels are metrics, backends, statuses and slices: nothing that names a case, wh
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socket import AF_INET, AF_INET6
 from typing import Any
@@ -127,7 +127,7 @@ class MetricsServer:
     """Serves ``/metrics`` at an address. ``text`` is asked for each answer, from any thread."""
 
     def __init__(self, host: str, port: int, text: Callable[[], str]) -> None:
-        class Server(ThreadingHTTPServer):
+        class QuietServer(ThreadingHTTPServer):
             address_family = AF_INET6 if ":" in host else AF_INET
             daemon_threads = True
 
@@ -153,7 +153,7 @@ class MetricsServer:
             def log_message(self, format: str, *args: object) -> None:
                 """Requests are not logged."""
 
-        self._server = Server((host, port), Handler)
+        self._server = QuietServer((host, port), Handler)
         self._thread = threading.Thread(target=self._server.serve_forever, name="agentunit-metrics", daemon=True)
         self._thread.start()
 
@@ -169,13 +169,3 @@ class MetricsServer:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
-
-
-def exported_names() -> Iterable[str]:
-    """The names that queries may use.
-
-    >>> "agentunit_score_bucket" in set(exported_names())
-    True
-    """
-    for name, (kind, _) in FAMILIES.items():
-        yield from (f"{name}_{end}" for end in ("bucket", "sum", "count")) if kind == "histogram" else (name,)

@@ -25,10 +25,10 @@ from agentunit.addons.watch.following.series import FAILED, Alert
 from agentunit.addons.watch.following.state import FollowSettings, Snapshot, follow_id_of
 from agentunit.backends.services import configured
 from agentunit.cli.follow_options import FollowChoice
-from agentunit.cli.judge_options import ask_before_sending
 from agentunit.cli.main import EXIT_ERRORS
 from agentunit.cli.options import InputFailure, open_store
 from agentunit.cli.score_options import ScoreOptions
+from agentunit.cli.sending_notice import ask_before_sending
 from agentunit.cli.streams import remember_exit_code
 from agentunit.cli.trace_inputs import refuse_missing, trace_files_from
 from agentunit.core.records import Record

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct, field
 
-from agentunit.core.results import encode_json
 from agentunit.store.database import Database
 
 _TABLES = (
@@ -164,20 +163,3 @@ class Followed:
         """Forget which traces came before a day, and the hours before an hour."""
         self._database.change("DELETE FROM follow_seen WHERE follow_id = ? AND day < ?", (self.id, seen_before_day))
         self._database.change("DELETE FROM follow_hours WHERE follow_id = ? AND hour < ?", (self.id, before_hour))
-
-
-def erase_cases(database: Database, case_ids: Iterable[str]) -> None:
-    """Take the ids of erased cases out of alerts and series."""
-    if not database.has_table("follow_alerts"):
-        return
-    for case_id in sorted(set(case_ids)):
-        quoted = encode_json(case_id).decode()
-        for table, column in (("follow_alerts", "alert"), ("follow_series", "state")):
-            database.change(f"UPDATE {table} SET {column} = replace({column}, ?, '\"(erased)\"')", (quoted,))
-
-
-def erase_older(database: Database, before: float) -> None:
-    """Forget hours and alerts before a time."""
-    if database.has_table("follow_alerts"):
-        database.change("DELETE FROM follow_alerts WHERE raised_at < ?", (before,))
-        database.change("DELETE FROM follow_hours WHERE hour < ?", (int(before // 3600),))

@@ -17,6 +17,7 @@ from agentunit.engine.deciding.case_records import BothRuns, RunRecords
 from agentunit.engine.deciding.checks import CaseTries, CheckTries, MadeBy
 from agentunit.engine.deciding.comparison import CaseKind, CaseStanding
 from agentunit.engine.deciding.trying import (
+    ENOUGH_ALIKE,
     MOST_AT_ONCE,
     Before,
     Earlier,
@@ -96,14 +97,10 @@ _KINDS_OF_CHECKS: tuple[CaseKind, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class BeforeCheck:
-    """One check of a case before: its tries in the baseline, and what made them.
-
-    ``n_failed`` are the failures among the newest ten tries, those of earlier runs included: how often it may fail by
-    itself. Whether it passed is said by the baseline alone: a version that was broken once is no excuse.
-    """
+    """One check of a case before: its newest ten tries, those of the baseline alone among them, and what made them."""
 
     tries: Before
-    n_failed: int
+    in_baseline: Before
     made_by: MadeBy
 
 
@@ -124,22 +121,17 @@ def before_of(cases: Iterable[CaseTries], earlier: Earlier) -> BeforeRun:
     # Most cases did alike, and share what is known of them: a long run has hundreds of thousands.
     alike: dict[tuple[Any, ...], tuple[bool | None, dict[str, BeforeCheck]]] = {}
     for case in cases:
-        made: list[tuple[str, Before, int, MadeBy]] = []
+        checks: dict[str, BeforeCheck] = {}
         for metric, tries in case.checks.items():
             newest_first = [tries.results[repeat] for repeat in sorted(tries.results, reverse=True)]
-            own = newest(newest_first)
-            before.n_passed += own.passed
-            n_failed = own.n_failed
-            if earlier:
+            in_baseline = newest(newest_first)
+            before.n_passed += in_baseline.passed
+            if in_baseline.n_passed:
+                # What fails throughout in the baseline did not pass before: a run beside itself is no worse.
                 newest_first += earlier.get((case.case_id, metric, tries.made_by), ())
-                n_failed = newest(newest_first).n_failed
-            made.append((metric, own, n_failed, tries.made_by))
+            checks[metric] = BeforeCheck(newest(newest_first), in_baseline, tries.made_by)
         is_ok = _is_ok(case)
-        key = (is_ok, *made)
-        if key not in alike:
-            checks = {metric: BeforeCheck(own, n_failed, made_by) for metric, own, n_failed, made_by in made}
-            alike[key] = (is_ok, checks)
-        before.cases[case.case_id] = alike[key]
+        before.cases[case.case_id] = alike.setdefault((is_ok, *checks.items()), (is_ok, checks))
     return before
 
 
@@ -153,7 +145,8 @@ def _is_ok(case: CaseTries) -> bool | None:
 class CaseComparison:
     """The cases of a candidate beside those of a baseline, before records are read.
 
-    ``n_checks`` passed before. ``newly_failing`` are the checks that passed before and fail in every try now.
+    ``n_checks`` passed before. ``newly_failing`` are the checks that passed before and fail in every try now,
+    ``passed_late`` those that failed in every planned try and passed in one again.
     ``chances`` are those of the cases with failures to have a newly failing check if nothing had changed.
     ``flipped_before``: a check both passed and failed before. ``n_fixed`` checks failed before and pass now.
     """
@@ -161,6 +154,7 @@ class CaseComparison:
     n_checks: int = 0
     standings: dict[str, CaseStanding] = field(default_factory=dict)
     newly_failing: dict[str, list[OpenCheck]] = field(default_factory=dict)
+    passed_late: dict[str, list[OpenCheck]] = field(default_factory=dict)
     chances: list[float] = field(default_factory=list)
     n_made_before: dict[str, int] = field(default_factory=dict)
     n_lost: dict[str, int] = field(default_factory=dict)
@@ -188,15 +182,17 @@ def compare_cases(now: Iterable[CaseTries], before: BeforeRun) -> CaseComparison
                 # Another backend or version may not mean the same.
                 result.not_compared[metric] = result.not_compared.get(metric, 0) + 1
                 continue
-            tries_before = earlier.tries
+            tries_before, in_baseline = earlier.tries, earlier.in_baseline
             result.n_made_before[metric] = result.n_made_before.get(metric, 0) + (tries_before.n_tries > 0)
-            chance_of_check = 0.0
-            if tries.results and (tries_before.n_failed or tries.n_failed):
-                chance_of_check = chance_of_newly_failing(
-                    tries_before.n_tries, tries.n_tries, tries_before.n_failed, tries.n_failed
-                )
-            result.flipped_before = result.flipped_before or 0 < tries_before.n_passed < tries_before.n_tries
+            result.flipped_before = result.flipped_before or 0 < in_baseline.n_passed < in_baseline.n_tries
             kind = _kind(tries_before, tries)
+            # What newly fails is held against all that is known of it; of the others the two runs say enough.
+            known_before = tries_before if kind == "newly failing" else in_baseline
+            chance_of_check = 0.0
+            if tries.results and (known_before.n_failed or tries.n_failed):
+                chance_of_check = chance_of_newly_failing(
+                    known_before.n_tries, tries.n_tries, known_before.n_failed, tries.n_failed
+                )
             if kind == "newly failing":
                 chances_of_failing.append(chance_of_check)
             # The checks of a case fail together, mostly.
@@ -207,12 +203,15 @@ def compare_cases(now: Iterable[CaseTries], before: BeforeRun) -> CaseComparison
             if kind == "lost":
                 result.n_lost[metric] = result.n_lost.get(metric, 0) + 1
             passed_before = (tries_before.n_passed, tries_before.n_tries)
-            if kind == "newly failing":
-                needed = tries_needed(result.n_checks, earlier.n_failed)
-                never_failed = not earlier.n_failed
-                failing.append(
-                    OpenCheck(case.position, case.case_id, metric, needed, tries.n_failed, passed_before, never_failed)
-                )
+            n_failed = tries.n_failed if kind == "newly failing" else tries.n_failed_first
+            if n_failed and tries_before.passed:
+                needed = tries_needed(result.n_checks, tries_before.n_failed)
+                never_failed = not tries_before.n_failed
+                check = OpenCheck(case.position, case.case_id, metric, needed, n_failed, passed_before, never_failed)
+                if kind == "newly failing":
+                    failing.append(check)
+                else:
+                    result.passed_late.setdefault(case.case_id, []).append(check)
             if _KINDS_OF_CHECKS.index(kind) < _KINDS_OF_CHECKS.index(standing.kind):
                 standing = replace(
                     standing,
@@ -272,12 +271,15 @@ def confirmation(both: BothRuns | None, comparison: CaseComparison) -> Confirmat
     An agent with a seed of its own for each repeat may answer otherwise in each, the same in both runs. That several
     cases share an answer shows nothing: a classifier says "yes" again and again. And once a try again gave its case
     another answer than before, the agent is not deterministic, whatever the other cases say. A try without an answer
-    says nothing: an outage makes none of that different.
+    says nothing: an outage makes none of that different. Of a check that three alike tries decide, those count.
     """
     if both is None or not both.are_read:
         return Confirmation()
-    several = both.old.given_by_several() | both.new.given_by_several()
+    several_before = both.old.given_by_several()
+    several = several_before | both.new.given_by_several()
     n_same = n_other = 0
+    given_before = [both.old.answers_of(case_id) for case_id in comparison.newly_failing]
+    n_telling = sum(bool(answers) and not answers & several_before for answers in given_before)
     for case_id in both.new.cases:
         before, answers = both.old.by_repeat(case_id), both.new.by_repeat(case_id)
         if case_id in comparison.newly_failing or not before or both.is_changed(case_id):
@@ -289,8 +291,16 @@ def confirmation(both: BothRuns | None, comparison: CaseComparison) -> Confirmat
             n_other += 1
         elif given and not given & several:
             n_same += 1
-    wavers = any(len(both.new.answers_of(case_id)) > 1 for case_id in both.new.tried_again)
-    deterministic = not wavers and is_deterministic(n_same, n_other, len(comparison.newly_failing))
+    by_few: set[str] = set()
+    for case_id, checks in (*comparison.newly_failing.items(), *comparison.passed_late.items()):
+        if any(check.never_failed for check in checks):
+            by_few.add(case_id)
+    wavers = False
+    for case_id in both.new.tried_again:
+        new = both.new
+        counted = new.first_answers(case_id, ENOUGH_ALIKE) if case_id in by_few else new.answers_of(case_id)
+        wavers = wavers or len(counted) > 1
+    deterministic = not wavers and is_deterministic(n_same, n_other, len(comparison.newly_failing), n_telling)
     # Where checks turn both ways, they may do so by chance, however alike the other answers are.
     turns_one_way = comparison.n_fixed == 0
     at_once = deterministic and turns_one_way and not comparison.flipped_before
@@ -308,30 +318,44 @@ def with_broken(
     unconfirmed: list[OpenCheck] = []
     deterministic = confirmed.deterministic
     n_broken = 0
-    for case_id, checks in comparison.newly_failing.items():
+    for case_id, checks in (*comparison.newly_failing.items(), *comparison.passed_late.items()):
         for check in checks:
-            check.answers = confirmed.records.answers_of(case_id)
+            check.answers = confirmed.records.first_answers(case_id, ENOUGH_ALIKE)
+    for case_id, checks in comparison.passed_late.items():
+        # The first tries decide: nobody tries a broken check again until it passes.
+        for check in checks:
+            if check.is_broken(deterministic=deterministic):
+                standings[case_id] = _standing_with(standings[case_id], "broken", check)
+    for checks in comparison.newly_failing.values():
         n_broken += any(check.is_broken(deterministic=deterministic) for check in checks)
     # Once five are broken the others are listed: chance may have made some of them fail.
     at_once = may_be_at_once and confirmed.at_once and n_broken < MOST_AT_ONCE
     for case_id, checks in comparison.newly_failing.items():
         broken: OpenCheck | None = None
         for check in checks:
-            if check.is_broken(deterministic=deterministic) or (at_once and not check.is_answered):
+            one_is_enough = at_once and check.never_failed and not check.is_answered
+            if one_is_enough or check.is_broken(deterministic=deterministic):
                 broken = broken or check
             else:
                 unconfirmed.append(check)
-        shown = broken or checks[0]
-        standings[case_id] = replace(
-            standings[case_id],
-            kind="newly failing" if broken is None else "broken",
-            check=shown.metric,
-            n_failed=shown.n_failed,
-            n_tries=shown.n_failed,
-            needed=shown.needed,
-            passed_before=shown.passed_before,
-        )
+        if broken is not None:
+            standings[case_id] = _standing_with(standings[case_id], "broken", broken)
+        elif standings[case_id].kind != "broken":
+            standings[case_id] = _standing_with(standings[case_id], "newly failing", checks[0])
     return standings, unconfirmed
+
+
+def _standing_with(standing: CaseStanding, kind: CaseKind, check: OpenCheck) -> CaseStanding:
+    """How a case stands by a check that failed so often."""
+    return replace(
+        standing,
+        kind=kind,
+        check=check.metric,
+        n_failed=check.n_failed,
+        n_tries=check.n_failed,
+        needed=check.needed,
+        passed_before=check.passed_before,
+    )
 
 
 def chance_of_unconfirmed(comparison: CaseComparison, *, in_outage: bool) -> float:

@@ -15,8 +15,6 @@ from agentunit.core.codec import RecordError
 from agentunit.core.conversation import exchanges_of, user_kind
 from agentunit.core.records import Record, outcome_text
 from agentunit.core.results import encode_json, json_fallback
-from agentunit.core.score_block import Place
-from agentunit.engine.deciding.checks import is_repaired
 from agentunit.engine.deciding.comparison import CaseAnswer, ToolChange, ToolChangeKind
 from agentunit.engine.recording.agent_view import AgentView
 from agentunit.engine.scoring.scored_run import ScoredRun
@@ -193,14 +191,13 @@ class RunRecords:
 
     ``cases`` is what is asked of each case, ``once`` the digest of the answer of each case that was run once, and
     ``several`` those of the others, by repeat.
-    ``repaired`` are the records in which the agent failed at first, and ``retries`` made up for it. ``shown`` are the
-    answers of the cases that a report shows. ``too_many_tools`` says that a run names more tools than are compared.
+    ``tried_again`` are the cases with tries again, ``shown`` the answers of the cases that a report shows.
+    ``too_many_tools`` says that a run names more tools than are compared.
     """
 
     once: dict[str, bytes | None] = field(default_factory=dict)
     several: dict[str, dict[int, bytes | None]] = field(default_factory=dict)
     cases: dict[str, bytes] = field(default_factory=dict)
-    repaired: set[Place] = field(default_factory=set)
     tried_again: set[str] = field(default_factory=set)
     shown: dict[str, CaseAnswer] = field(default_factory=dict)
     tools: RunTools = field(default_factory=RunTools)
@@ -209,6 +206,12 @@ class RunRecords:
     def answers_of(self, case_id: str) -> set[bytes]:
         """The answers that a case got; a try without one says nothing about the others."""
         return {answer for answer in self.by_repeat(case_id).values() if answer is not None}
+
+    def first_answers(self, case_id: str, at_least: int) -> set[bytes]:
+        """The answers of the planned tries of a case, and of those again that make up ``at_least`` so many."""
+        given = [(repeat, answer) for repeat, answer in sorted(self.by_repeat(case_id).items()) if answer is not None]
+        n_planned = sum(not is_again(repeat) for repeat, _ in given)
+        return {answer for _, answer in given[: max(at_least, n_planned)]}
 
     def by_repeat(self, case_id: str) -> dict[int, bytes | None]:
         """The answers of a case, by repeat; empty where none was read."""
@@ -243,8 +246,6 @@ class RunRecords:
             self.several[case_id][stored.repeat] = digest
         if is_again(stored.repeat):
             self.tried_again.add(case_id)
-        if is_repaired(stored.record) and not stored.failed:
-            self.repaired.add(stored.place)
         if is_shown:
             self.shown[case_id] = _shown_answer(stored)
         if self.too_many_tools is None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from math import fsum
+from math import fsum, inf
 from types import MappingProxyType
 
 from agentunit.core.conversation import USER_FAILED
@@ -21,7 +21,7 @@ from agentunit.engine.deciding.cut_offs import is_low, mean_threshold, usable_th
 from agentunit.engine.deciding.gate_expressions import Gate
 from agentunit.engine.scoring.scored_run import ScoredRun
 from agentunit.metrics.base import MetricInfo
-from agentunit.store.runs import RecordRow
+from agentunit.store.runs import FIRST_AGAIN, RETRIED_FAILED, RecordRow, is_again
 
 ANSWERED = MetricInfo(
     name="answered",
@@ -156,12 +156,9 @@ def rules_of(
     """
     infos = {metric: run.info(metric) for metric in run.metrics}
     if baseline is not None:
-        # A check that was asked for and is not made any more is lost, in every case. One that was not asked for, as
-        # where a fork has no key for a judge, is not compared.
-        asked = run.header.settings.get("metrics")
+        # A check that is not made any more is lost, in every case.
         for metric in baseline.metrics:
-            if metric not in infos and (not isinstance(asked, list) or metric in asked):
-                infos[metric] = baseline.info(metric)
+            infos.setdefault(metric, baseline.info(metric))
     for gate in gates:
         # What judged scores tell besides their values can be gated, too.
         if gate.metric not in infos and run.rows_of(gate.metric) is not None:
@@ -183,8 +180,8 @@ class CheckTries:
 
     results: dict[int, bool] = field(default_factory=dict)
     made_by: MadeBy = frozenset()
-    repaired: bool = False
-    """Whether the agent failed at first and ``retries`` made up for it."""
+    repaired: frozenset[int] = frozenset()
+    """In which tries the agent failed at first, and ``retries`` or ``--retry-failed`` made up for it."""
 
     @property
     def n_tries(self) -> int:
@@ -209,7 +206,23 @@ class CheckTries:
     @property
     def is_flaky(self) -> bool:
         """Whether it both passed and failed."""
-        return self.repaired or 0 < self.n_passed < len(self.results)
+        return bool(self.repaired) or 0 < self.n_passed < len(self.results)
+
+    @property
+    def n_failed_first(self) -> int:
+        """How often it failed before its first pass, where it did in every planned try and was tried again, or 0.
+
+        A try that was made up for later had failed when the tries again were made.
+
+        >>> CheckTries({0: False, FIRST_AGAIN: False, FIRST_AGAIN + 1: True}).n_failed_first
+        2
+        """
+        in_order = sorted(self.results)
+        passed = [repeat for repeat in in_order if self.results[repeat] and repeat not in self.repaired]
+        first_pass = passed[0] if passed else inf
+        if not in_order or not is_again(in_order[-1]) or first_pass < FIRST_AGAIN:
+            return 0
+        return sum(repeat < first_pass for repeat in in_order)
 
 
 @dataclass(slots=True)
@@ -253,7 +266,9 @@ def tries_by_case(
                 # A simulated user that failed says nothing about the agent.
                 if (position, record.repeat) not in user_failed:
                     tries.results[record.repeat] = not record.failed
-            tries.repaired = bool(repaired) and any((position, record.repeat) in repaired for record in of_case)
+            if repaired:
+                made_up = [record.repeat for record in of_case if (position, record.repeat) in repaired]
+                tries.repaired = frozenset(made_up)
         for metric, cursor in cursors.items():
             rows = cursor.at(position)
             rows += again.rows(metric, position)
@@ -397,14 +412,15 @@ class _Doubter:
 
 
 def is_repaired(record: Record) -> bool:
-    """Whether the agent failed at first and was tried again by ``retries``."""
+    """Whether the agent failed at first and was tried again by ``retries`` or ``--retry-failed``."""
     metadata = record.trace.metadata
     attempts = metadata.get("attempts") if isinstance(metadata, Mapping) else None
     return isinstance(attempts, int) and attempts > 1
 
 
 def repaired_records(run: ScoredRun) -> set[Place]:
-    """The records that ``retries`` made up for; only runs that were recorded with retries are read for it."""
-    if run.read_records is None or not run.header.settings.get("retries"):
+    """The records that retries made up for; only runs that were recorded with some are read for it."""
+    settings = run.header.settings
+    if run.read_records is None or not (settings.get("retries") or settings.get(RETRIED_FAILED)):
         return set()
     return {stored.place for stored in run.read_records() if not stored.failed and is_repaired(stored.record)}

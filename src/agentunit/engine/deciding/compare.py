@@ -276,10 +276,13 @@ class _Pair:
         earlier: Earlier = {}
         if may_have_earlier(self.baseline):
             # Only what fails now is worth a look at earlier runs.
-            failing: set[str] = set()
+            failing: set[tuple[str, str]] = set()
             for case in tries_by_case(self.candidate, self.rules):
-                if case.case_id in self.baseline_cases and any(check.is_wrong for check in case.checks.values()):
-                    failing.add(case.case_id)
+                if case.case_id in self.baseline_cases:
+                    for metric, check in case.checks.items():
+                        # What the baseline was scored again by did not score the runs before it.
+                        if check.n_failed and metric not in self._rescored:
+                            failing.add((case.case_id, metric))
             earlier = earlier_tries(self.baseline, self.rules, failing) if failing else {}
         repaired_before = repaired_records(self.baseline)
         before = before_of(tries_by_case(self.baseline, self.rules, repaired_before), earlier)
@@ -407,8 +410,10 @@ def _too_few(pair: _Pair, cases: CaseComparison, n_changed: int, settings: Compa
     for metric, n_lost in cases.n_lost.items():
         n_made = cases.n_made_before[metric]
         if n_lost > (1.0 - needed) * n_made + _ROUNDING:
+            run_id, asked = pair.candidate.header.id, pair.candidate.header.settings.get("metrics")
+            if metric not in pair.candidate.metrics and isinstance(asked, list) and metric not in asked:
+                return f"{metric} is not checked any more: if that is meant, record a new baseline"
             if metric not in pair.candidate.metrics and metric != ANSWERED.name:
-                run_id = pair.candidate.header.id
                 return f"{metric} was not scored in {run_id}: agentunit score {run_id} --metrics {metric}"
             return f"{metric} passed before and cannot be made now on {n_lost:,} of {n_made:,} cases"
     return None
@@ -575,7 +580,8 @@ def _rescored_note(names: Sequence[str], before: ScoredRun, after: ScoredRun) ->
     changes = []
     for name in names:
         old, new = ({row.version for row in run.metrics[name] if row.value is not None} for run in (before, after))
-        changes.append(f"{name} (version {'/'.join(sorted(old))} → {'/'.join(sorted(new)) or 'without a value'})")
+        versions = f"version {'/'.join(sorted(old))} → {'/'.join(sorted(new)) or 'without a value'}"
+        changes.append(f"{name} ({'other parameters' if old == new else versions})")
     if changes:
         yield f"the baseline was scored again from its records with newer metrics: {', '.join(changes)}"
 

@@ -11,6 +11,7 @@ from typing import Literal
 from agentunit.core.results import JudgeSpend, PanelSummary
 from agentunit.core.said import Said
 from agentunit.metrics.base import Direction
+from agentunit.public import publish
 from agentunit.store.runs import RunHeader
 
 ALPHA = 0.01
@@ -375,3 +376,6 @@ def most_changed(paired: Sequence[CaseChange], sign: float) -> tuple[CaseChange,
         return sign * (change.candidate - change.baseline)
 
     return tuple([change for change in sorted(paired, key=gain) if gain(change) < -_ROUNDING][:_CASES_NAMED])
+
+
+publish("agentunit", Comparison)

@@ -25,10 +25,11 @@ from agentunit.engine.scoring.scored_run import (
     ScoredRun,
     is_unfinished,
     n_with_scores,
+    planned_cases,
     what_is_missing,
 )
 from agentunit.engine.scoring.stored_rows import told_by
-from agentunit.store.runs import KNOWN_FAILURES
+from agentunit.store.runs import DATASET_CASES, KNOWN_FAILURES
 
 EXIT_PASS, EXIT_FAILED, EXIT_USAGE, EXIT_ERRORS, EXIT_CANNOT_TELL = 0, 1, 2, 3, 4
 _VERDICTS: dict[int, RunVerdict] = {
@@ -218,6 +219,7 @@ def decide(
 ) -> Decision:
     """The decision that cases, gate verdicts, a comparison and the errors of a run make together."""
     gates = [verdict.gate for verdict in verdicts]
+    n_cases_run = _n_cases_run(run)
     known, run, rules, counts, findings = _by_case(run, gates, comparison)
     if comparison is None:
         reasons = _wrong_reasons(findings, gates, max_errors)
@@ -253,6 +255,7 @@ def decide(
         passed=decided.passed(verdicts, counts) if verdicts or comparison is not None or has_checks else None,
         undecided=str(counts),
         beside=_beside(users, known),
+        n_cases_run=n_cases_run,
         gates=tuple(verdicts),
         comparison=comparison,
         n_errors=n_errors,
@@ -281,6 +284,7 @@ def decide_comparison(comparison: Comparison, candidate: ScoredRun | None = None
         decided.headlines(),
         passed=decided.passed((), counts),
         beside=_beside(None, known),
+        n_cases_run="" if candidate is None else _n_cases_run(candidate),
         comparison=comparison,
         known_failures=known,
         line=_statistics(comparison),
@@ -728,6 +732,14 @@ def _beside(users: Reason | None, known: Sequence[KnownFailure]) -> str:
     return said + (f"; fixed, remove the mark: {named_cases(fixed, _CASES_NAMED)}" if fixed else "")
 
 
+def _n_cases_run(run: ScoredRun) -> str:
+    """How many cases of its dataset a run has, where it does not have all."""
+    n_in_dataset = run.header.settings.get(DATASET_CASES)
+    if not isinstance(n_in_dataset, int):
+        n_in_dataset = planned_cases(run) if is_unfinished(run) else 0
+    return f"{run.n_cases:,} of {n_in_dataset:,} cases run" if run.n_cases < n_in_dataset else ""
+
+
 def _decided(
     reasons: Sequence[Reason],
     headlines: Sequence[tuple[int, str]],
@@ -735,16 +747,20 @@ def _decided(
     passed: str | None = None,
     undecided: str = "",
     beside: str = "",
+    n_cases_run: str = "",
     **facts: Any,
 ) -> Decision:
     code = strictest(reason.exit_code for reason in reasons)
+    # Whatever is cut off: that it speaks of a part of the cases is said.
+    at_the_end = f"; {n_cases_run}" if n_cases_run else ""
+    most = _LONGEST_HEADLINE - len(at_the_end)
     if code == EXIT_PASS and passed is None:
-        return Decision(code, None, _shortened(undecided + beside, _LONGEST_HEADLINE), tuple(reasons), **facts)
+        return Decision(code, None, _shortened(undecided + beside, most) + at_the_end, tuple(reasons), **facts)
     verdict = _VERDICTS[code]
     # Beside a failure or errors, what the data cannot tell is no news: the reasons list it.
     parts = [text for each, text in headlines if each and (each != EXIT_CANNOT_TELL or code == EXIT_CANNOT_TELL)]
     said = passed if code == EXIT_PASS else "; ".join(parts)
-    headline = _shortened(f"{verdict.upper()}: {said}{beside}", _LONGEST_HEADLINE)
+    headline = _shortened(f"{verdict.upper()}: {said}{beside}", most) + at_the_end
     return Decision(code, verdict, headline, tuple(reasons), **facts)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from agentunit.engine.deciding.case_records import case_digester
 from agentunit.engine.deciding.checks import ANSWERED, CaseTries, CheckRule, MadeBy, tries_by_case
-from agentunit.engine.scoring.scored_run import ScoredRun, run_from_store
+from agentunit.engine.scoring.scored_run import ScoredRun, has_other_parameters, run_from_store
 from agentunit.engine.scoring.stored_rows import MOST_HELD
 from agentunit.store.run_store import RunStore
 from agentunit.store.runs import RunHeader
@@ -23,7 +23,8 @@ MOST_AT_ONCE = 5
 """So many failing checks are tried in one round, and so many broken ones are enough to stop."""
 MOST_BEFORE = 10
 """Of earlier tries the newest ten count."""
-_ENOUGH_ALIKE = 3
+ENOUGH_ALIKE = 3
+"""Of a deterministic agent so many tries that come to the same are enough."""
 _MOST_OTHER = 0.1
 _LONGEST_WAIT_S = 60.0
 # Where the agent answered the calls after the one that failed, it is no outage.
@@ -60,17 +61,20 @@ class Before:
         return 2 * self.n_passed > self.n_tries
 
 
-def is_deterministic(n_same: int, n_other: int, n_newly_failing: int) -> bool:
+def is_deterministic(n_same: int, n_other: int, n_newly_failing: int, n_telling: int) -> bool:
     """Whether an agent is deterministic: nine of ten cases gave one and the same answer in all tries.
 
     ``n_same`` cases did, ``n_other`` did not. What newly fails answers otherwise, which says nothing; but one more of
-    them, in place of a case that was the same, must not make it look less so.
+    them, in place of a case that was the same, must not make it look less so. All but one that newly fails are counted
+    as the same where they could have been: ``n_telling`` of them, which had an answer of their own before.
 
-    >>> is_deterministic(9, 1, 1), is_deterministic(8, 1, 2), is_deterministic(17, 2, 1), is_deterministic(0, 0, 3)
-    (True, True, False, False)
+    >>> is_deterministic(9, 1, 1, 1), is_deterministic(8, 1, 2, 2), is_deterministic(17, 2, 1, 1)
+    (True, True, False)
+    >>> is_deterministic(1, 0, 1, 1), is_deterministic(0, 0, 2, 2), is_deterministic(0, 0, 2, 0)
+    (True, True, False)
     """
-    n_counted = n_same + n_other + max(0, n_newly_failing - 1)
-    return n_same > 0 and n_other <= _MOST_OTHER * n_counted + 1e-9
+    n_alike = n_same + max(0, min(n_newly_failing - 1, n_telling))
+    return n_alike > 0 and n_other <= _MOST_OTHER * (n_alike + n_other) + 1e-9
 
 
 @dataclass
@@ -110,7 +114,7 @@ class OpenCheck:
             return False
         # Where the agent did not answer, an outage looks the same: it is asked three times in any case.
         alike = deterministic and self.never_failed and (self.is_answered or len(self.answers) == 1)
-        return self.n_failed >= (min(self.needed, _ENOUGH_ALIKE) if alike else self.needed)
+        return self.n_failed >= (min(self.needed, ENOUGH_ALIKE) if alike else self.needed)
 
     def take(self, passed: bool | None, answer: bytes | None) -> None:
         """Take what came of one more try; ``None`` where the check could not be made."""
@@ -234,9 +238,11 @@ def newest(passes: Iterable[bool]) -> Before:
 
 # Earlier tries of the checks of a baseline: those of runs before it, and what an exported run says of them.
 #
-# A single try says little about a check. So that what flakes is known as such, the newest ten tries count: the
-# baseline's own, then those of earlier runs of the same suite, where the case is the same and the same version of the
-# metric scored it. Runs that failed are left out: what was broken there is no measure of what comes after.
+# A single try says little about a check. So whether it passed before, and how often it fails by itself, is said by the
+# newest ten tries: the baseline's own, then those of earlier runs of the same suite, where the case is the same and the
+# same version of the metric, with the same parameters, scored it. Runs that ended in FAIL are left out: a check that
+# was broken there and has just been fixed would not be protected, as tries of a broken agent make it look as if it
+# never passed.
 
 Earlier = Mapping[tuple[str, str, MadeBy], Sequence[bool]]
 """Earlier tries of a check, the newest first, by case, metric and what scored them."""
@@ -264,18 +270,20 @@ class _Gathered:
         del known[MOST_BEFORE:]
 
 
-def earlier_tries(baseline: ScoredRun, rules: Mapping[str, CheckRule], cases: Collection[str]) -> Earlier:
-    """Earlier tries of the checks of these cases: of the runs in the baseline's store, or as its file says."""
+def earlier_tries(baseline: ScoredRun, rules: Mapping[str, CheckRule], checks: Collection[tuple[str, str]]) -> Earlier:
+    """Earlier tries of these checks, by case and metric: of the runs in the baseline's store, or as its file says."""
+    cases = {case_id for case_id, _ in checks}
+    tries: Earlier = {}
     if baseline.history:
-        return _from_file(baseline, cases)
-    if baseline.reopen is None:
-        return {}
-    gathered = _Gathered({})
-    with baseline.reopen() as store:
-        for run in earlier_runs(store, baseline.header):
-            gathered.digests = gathered.digests or _digests(baseline, cases)
-            _gather(gathered, run, rules, cases)
-    return gathered.tries
+        tries = _from_file(baseline, cases)
+    elif baseline.reopen is not None:
+        gathered = _Gathered({})
+        with baseline.reopen() as store:
+            for run in earlier_runs(store, baseline.header):
+                gathered.digests = gathered.digests or _digests(baseline, cases)
+                _gather(gathered, run, baseline, rules, cases)
+        tries = gathered.tries
+    return {check: passes for check, passes in tries.items() if check[:2] in checks}
 
 
 def may_have_earlier(baseline: ScoredRun) -> bool:
@@ -320,14 +328,22 @@ def _digests(run: ScoredRun, cases: Collection[str] | None) -> dict[str, bytes]:
     return digests
 
 
-def _gather(gathered: _Gathered, run: ScoredRun, rules: Mapping[str, CheckRule], cases: Collection[str] | None) -> None:
+def _gather(
+    gathered: _Gathered,
+    run: ScoredRun,
+    baseline: ScoredRun,
+    rules: Mapping[str, CheckRule],
+    cases: Collection[str] | None,
+) -> None:
+    """Gather the tries of one run before a baseline."""
     digests = _digests(run, cases)
+    rules = {metric: rule for metric, rule in rules.items() if not has_other_parameters(run, baseline, metric)}
     for case in tries_by_case(run, rules):
         if case.case_id in digests:
             gathered.add(case, digests[case.case_id])
     # A run that was imported knows of those before it.
     for check, tries in _from_file(run, digests).items():
-        if gathered.digests.get(check[0]) == digests[check[0]]:
+        if check[1] in rules and gathered.digests.get(check[0]) == digests[check[0]]:
             gathered.extend(check, tries)
 
 
@@ -340,7 +356,7 @@ def history_for_export(store: RunStore, run: ScoredRun, rules: Mapping[str, Chec
         return run.history
     gathered = _Gathered(_digests(run, None))
     for earlier in earlier_runs(store, run.header):
-        _gather(gathered, earlier, rules, None)
+        _gather(gathered, earlier, run, rules, None)
     checks: list[list[Any]] = []
     for (case_id, metric, made_by), tries in gathered.tries.items():
         text = "".join("1" if passed else "0" for passed in tries)

@@ -296,6 +296,7 @@ def run_until_decided(
     test: Callable[[Collection[Place], float], Mapping[str, SequentialAnswer]] = lambda places, alpha: {},
     keep: Callable[[Watched], None] = lambda watched: None,
     min_coverage: float = 0.8,
+    every_case: bool = False,
 ) -> Watched:
     """Run cases until every question is answered, or it is clear that none of them will be.
 
@@ -303,7 +304,8 @@ def run_until_decided(
     those that are recorded, and why no more may be run (a cap, Ctrl-C). ``ignored`` are the ids of cases that gates do
     not count. ``test`` answers baseline questions by the usual comparison, with a chance of error. ``keep`` is called
     after every look at the evidence. Where fewer than ``min_coverage`` of the cases have a value, a gate on it fails
-    whatever the values are, and no case is repeated for it.
+    whatever the values are, and no case is repeated for it. ``every_case`` is run once before it may stop: beside a
+    baseline cases decide, whatever is known of means.
     """
     watched = Watched(list(questions), n_cases=course.n_cases)
     for question in questions:
@@ -313,7 +315,7 @@ def run_until_decided(
     part = _Part(watched, run_places, max(_FEWEST_AT_ONCE, 2 * at_once), set(done), ignored, keep)
     numbers = course.numbers
     sizes = Counter(numbers)
-    if not part.run(course.once, lambda place: (numbers[place[0]], sizes[numbers[place[0]]])):
+    if not part.run(course.once, lambda place: (numbers[place[0]], sizes[numbers[place[0]]]), to_the_end=every_case):
         return watched
     if asked := [question for question in watched.open_questions if question.against_baseline]:
         if not part.run(course.as_in_baseline):
@@ -358,11 +360,14 @@ class _Part:
         places: Iterable[Place],
         unit_of: Callable[[Place], tuple[Any, int]] | None = None,
         most: int | None = None,
+        *,
+        to_the_end: bool = False,
     ) -> bool:
         """Run these places in their order; whether questions are left when all are run.
 
         ``unit_of`` names the piece of evidence that a place belongs to and the number of its places; without it there
-        is none. With ``most``, no more runs than that are made in all, nor where they would not do.
+        is none. With ``most``, no more runs than that are made in all, nor where they would not do. ``to_the_end``:
+        they are run although every question is answered.
         """
         whole: dict[Any, list[tuple[str, ScoreRow]]] = {}
         seen: Counter[Any] = Counter()
@@ -390,9 +395,10 @@ class _Part:
             elif most is not None and self.watched.open_questions:
                 stopped_by = self.watched.stopped_by = _never(self.watched.open_questions, most - self.watched.n_runs)
             self.keep(self.watched)
-            if stopped_by is not None or not self.watched.open_questions:
+            is_answered = not self.watched.open_questions and not to_the_end
+            if stopped_by is not None or is_answered:
                 return False
-        return True
+        return bool(self.watched.open_questions)
 
     def _next(self, left: Iterator[Place], most: int | None) -> list[Place]:
         """The next few places; first all up to the last one that is done."""

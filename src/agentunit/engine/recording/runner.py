@@ -29,6 +29,7 @@ from agentunit.core.case import DatasetCase
 from agentunit.core.codec import RecordError, decode_record, encode_record
 from agentunit.core.conversation import SIMULATED_USER, ConversationError, user_failure, user_kind
 from agentunit.core.records import Outcome, Record
+from agentunit.core.score_block import Place
 from agentunit.core.trace import TraceLog
 from agentunit.datasets.readers import fingerprint, load_dataset
 from agentunit.engine.deciding.known_failures import marks_of, unmarked
@@ -45,7 +46,16 @@ from agentunit.metrics.inputs import InputProblem, Item
 from agentunit.metrics.registry import resolve_metrics
 from agentunit.probes import probe_settings as probes
 from agentunit.store.run_store import RunStore
-from agentunit.store.runs import KNOWN_FAILURES, RunHeader, RunTaken, WrittenRecord, is_again, without_tries_again
+from agentunit.store.runs import (
+    DATASET_CASES,
+    KNOWN_FAILURES,
+    RETRIED_FAILED,
+    RunHeader,
+    RunTaken,
+    WrittenRecord,
+    is_again,
+    without_tries_again,
+)
 from agentunit.store.schema import StoreError
 
 _TICK_S = 0.25
@@ -73,6 +83,8 @@ class Plan:
     probes: probes.ProbeSettings | None = None
     resumed_with: dict[str, Any] | None = None
     """The settings of a run that is taken up; written when its recording begins, and no other process has it."""
+    failed_before: dict[Place, str] = field(default_factory=dict)
+    """Why the agent failed at first in what is recorded once more: what passes then is flaky, not fine."""
 
     @property
     def plays_users(self) -> bool:
@@ -143,7 +155,9 @@ def plan_run(
     header = store.find_run(resume) if resume is not None else None
     if header is not None:
         limit = header.settings.get("limit")
-    cases = load_dataset(suite.dataset, folder=suite.folder)[:limit]
+    cases = load_dataset(suite.dataset, folder=suite.folder)
+    n_in_dataset = len(cases)
+    cases = cases[:limit]
     if not cases:
         raise SuiteError("the dataset holds no cases")
     # Before the run exists: an agent that cannot be called must not leave an empty run behind.
@@ -179,6 +193,7 @@ def plan_run(
         "concurrency": suite.concurrency,
         "limit": limit,
         "dataset": str(suite.dataset) if isinstance(suite.dataset, str) else type(suite.dataset).__name__,
+        DATASET_CASES: n_in_dataset,
         "dataset_fingerprint": fingerprint(map(unmarked, cases) if marks else cases),
         KNOWN_FAILURES: marks,
         "agent": describe_agent(suite.agent),
@@ -222,6 +237,11 @@ def plan_run(
             f"{settings['agent']}: resuming it would mix the two (begin a new run)"
         )
     done = store.finished(header.id, failed=False if retry_failed else None)
+    failed_before: dict[Place, str] = {}
+    if retry_failed:
+        settings[RETRIED_FAILED] = True
+        for stored in store.records(header.id, failed=True):
+            failed_before[stored.place] = str(getattr(stored.record.outcome, "error", None) or "failed")
     if retry_failed and users:
         done -= {
             each.place for each in store.records(header.id, failed=False) if user_failure(each.record.trace) is not None
@@ -240,6 +260,8 @@ def plan_run(
             settings["agent_version"] = earlier
         else:
             settings["earlier_agent_versions"] = _earlier_versions(header.settings)
+            # Another agent makes up for nothing.
+            failed_before.clear()
     # What others wrote there since, such as facts about metrics that were scored later, stays.
     infos = infos_as_data(metrics, header.settings.get("metric_infos"))
     settings = {**header.settings, **settings, "metric_infos": infos}
@@ -249,7 +271,7 @@ def plan_run(
     before(cases, sum(each not in done for each in wanted))
     header.n_planned = len(wanted)
     wanted = [each for each in wanted if each not in done]
-    return Plan(suite, header, agent, cases, wanted, view, plain, measured, settings)
+    return Plan(suite, header, agent, cases, wanted, view, plain, measured, settings, failed_before)
 
 
 def _has_user(case: DatasetCase) -> bool:
@@ -380,7 +402,9 @@ def record(
 def _drop_tries_again(plan: Plan, store: RunStore) -> None:
     """Delete the tries again of cases whose planned records are run anew: they confirm what goes."""
     finished = store.finished(plan.header.id)
-    replaced = {position for position, _ in without_tries_again(plan.open) & finished}
+    run_anew = without_tries_again(plan.open) & finished
+    # Where the agent failed, its tries again say what became of it, whatever it answers now.
+    replaced = {place[0] for place in run_anew if place not in plan.failed_before}
     dropped = {place for place in finished if is_again(place[1]) and place[0] in replaced}
     if dropped:
         store.delete_records(plan.header.id, dropped)
@@ -521,6 +545,9 @@ async def _run_case(plan: Plan, recording: Recording, position: int, repeat: int
     """One case, tried again with a fresh trace as often as the suite allows."""
     suite, case = plan.suite, plan.cases[position]
     earlier: list[str] = []
+    if (position, repeat) in plan.failed_before:
+        earlier.append(plan.failed_before[position, repeat])
+    most_attempts = 1 + suite.retries + len(earlier)
     earlier_users: list[Mapping[str, Any]] = []
     while True:
         seed = case_seed(suite.seed, position, repeat, len(earlier))
@@ -536,12 +563,12 @@ async def _run_case(plan: Plan, recording: Recording, position: int, repeat: int
             result = await plan.agent.run(asked, timeout_s=suite.timeout_s, seed=seed)
         if seed is not None:
             result.trace.metadata.setdefault("seed", seed)
-        if result.failure not in _RETRIED or len(earlier) >= suite.retries:
+        if result.failure not in _RETRIED or len(earlier) + 1 >= most_attempts:
             break
         earlier.append(result.outcome.error or result.failure or "failed")
         about = result.trace.metadata.get(SIMULATED_USER)
         earlier_users += [about["judge"]] if isinstance(about, dict) and "judge" in about else []
-        recording.spend_usd += _cost_of(result)
+        recording.spend_usd += stated_cost(result.trace, result.outcome)
     if earlier:
         result.trace.metadata["attempts"] = len(earlier) + 1
         result.trace.metadata["earlier_failures"] = earlier
@@ -644,16 +671,14 @@ def _keep(plan: Plan, store: RunStore, recording: Recording, ended: Sequence[_En
     for failure in failures:
         recording.failures[failure] = recording.failures.get(failure, 0) + 1
     for _, _, result in ended:
-        recording.spend_usd += _cost_of(result)
-
-
-def _cost_of(result: AgentResult) -> float:
-    """What an attempt says it cost, in US dollars; attempts that failed were paid for too."""
-    return stated_cost(result.trace, result.outcome)
+        recording.spend_usd += stated_cost(result.trace, result.outcome)
 
 
 def stated_cost(trace: TraceLog, outcome: Any) -> float:
-    """What a trace and an outcome say they cost, in US dollars; 0.0 where they say nothing."""
+    """What a trace and an outcome say they cost, in US dollars; 0.0 where they say nothing.
+
+    Attempts that failed were paid for too.
+    """
     metadata = trace.metadata
     has_events_or_cost = trace.events or getattr(outcome, "cost", None) is not None
     if not has_events_or_cost and isinstance(metadata, dict) and "cost" not in metadata:

@@ -26,6 +26,7 @@ from agentunit.engine.scoring.judging import EVIDENCE
 from agentunit.metrics.base import describe
 from agentunit.metrics.registry import DEFAULT_METRICS, resolve_metrics
 from agentunit.metrics.trust import known_backends
+from agentunit.public import publish
 from agentunit.traces.limits import LimitExceeded, check_yaml_depth
 
 
@@ -303,3 +304,6 @@ def gated_metric(gate: Gate, metric: Any = None) -> Any:
         raise GateError(f"gate {str(gate)!r}: {gate.metric} has no backend {gate.backend!r}; did you mean {near[0]!r}?")
     refuse_impossible(gate, describe(metric))
     return metric
+
+
+publish("agentunit", Suite)

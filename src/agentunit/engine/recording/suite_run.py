@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -22,12 +22,14 @@ from agentunit.engine.recording.runner import NO_CAPS, Caps, Plan, Recording, pl
 from agentunit.engine.recording.suite import Suite, load_suite, with_gated_metrics
 from agentunit.engine.scoring.judging import judge_run
 from agentunit.engine.scoring.rescoring import score_run
-from agentunit.engine.scoring.scored_run import ScoredRun, find_scored_run, run_from_store
+from agentunit.engine.scoring.scored_run import ScoredRun, find_scored_run, run_from_file, run_from_store
+from agentunit.public import publish
 from agentunit.store.opening import DEFAULT_PATH, open_store
 from agentunit.store.run_store import RunStore
-from agentunit.urls import is_remote
+from agentunit.urls import is_file, is_remote
 
 if TYPE_CHECKING:
+    from agentunit.engine.deciding.comparison import Comparison
     from agentunit.engine.deciding.trying import TryingAgain
 
 _SHORTEST_TIME_S = 0.001
@@ -124,6 +126,49 @@ def run(
         base = None if baseline is None else find_scored_run(baseline, opened)
         plan = plan_run(loaded, opened, suite_path=path, held_to=asked.held_to(base))
         return SuiteRun(opened, plan, base, asked).make()
+
+
+def compare(
+    baseline: RunResult | ScoredRun | str | os.PathLike[str],
+    candidate: RunResult | ScoredRun | str | os.PathLike[str],
+    *,
+    on: Sequence[str] | None = None,
+    margin: Margin | Mapping[str, Margin] | None = None,
+    store: str | os.PathLike[str] = DEFAULT_PATH,
+) -> Comparison:
+    """Hold a run against an earlier one: which cases are broken or fixed, and which metrics got worse.
+
+    Both are what ``agentunit.run`` returned, or what ``agentunit compare`` takes: an id or a name of a run in the
+    ``store``, an exported file, a score table. ``on`` names the metrics that count. With a ``margin``, a loss of that
+    size must be ruled out as well.
+
+    >>> import tempfile
+    >>> from agentunit import Suite, compare, run
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> cases = [{"id": "q1", "query": "Capital of France?", "metadata": {"contains": "Paris"}}]
+    >>> agents = [lambda query: "Lyon", lambda query: "Paris"]
+    >>> store = f"{folder.name}/runs.db"
+    >>> before, after = (run(Suite(cases, agent, metrics=["contains"]), store=store) for agent in agents)
+    >>> compare(before, after).n_by_kind["fixed"]
+    1
+    >>> folder.cleanup()
+    """
+    from agentunit.engine.deciding.compare import compare_runs
+
+    old, new = (_scored(each, store) for each in (baseline, candidate))
+    return compare_runs(new, old, on=on, margin=margin)
+
+
+def _scored(run: RunResult | ScoredRun | str | os.PathLike[str], store: str | os.PathLike[str]) -> ScoredRun:
+    if isinstance(run, RunResult):
+        return run.scored
+    if isinstance(run, ScoredRun):
+        return run
+    reference = os.fspath(run)
+    if is_file(reference):
+        return run_from_file(reference)
+    with open_store(store, read_only=True) as opened:
+        return find_scored_run(reference, opened)
 
 
 @dataclass(frozen=True)
@@ -276,3 +321,6 @@ def baseline_reference(baseline: str, base: ScoredRun) -> str:
     if is_remote(baseline):
         return baseline
     return os.path.abspath(baseline) if os.path.isfile(baseline) else base.header.id
+
+
+publish("agentunit", RunResult)

@@ -47,6 +47,10 @@ def judged_metrics(metrics: Iterable[Any]) -> list[Any]:
     return found
 
 
+PLAYED_USERS = "the simulated user"
+"""What stands among the metrics of a ``Sending`` where a judge plays the users of cases."""
+
+
 @dataclass(frozen=True)
 class Sending:
     """What a run would send. ``n_cases``, ``n_calls``, tokens and cost are estimates, ``None`` where unknown.
@@ -302,32 +306,24 @@ def with_bias(panel: PanelSummary | None, said: Iterable[tuple[Judged, float]]) 
 #
 # They can be gated like metrics: ``injection_suspected all == 0``, ``quote_found >= 0.95``, ``judges_disagree <= 0.1``.
 
+_evidence_info = partial(MetricInfo, family="quality", range=(0.0, 1.0), backend="judge")
 EVIDENCE = {
-    "injection_suspected": MetricInfo(
+    "injection_suspected": _evidence_info(
         "injection_suspected",
-        "quality",
-        "1 where a text of the case seems to address the judge, by signs that are not proof.",
+        summary="1 where a text of the case seems to address the judge, by signs that are not proof.",
         direction="lower",
-        range=(0.0, 1.0),
-        backend="judge",
         trust={"judge": "signs, not proof"},
     ),
-    "quote_found": MetricInfo(
+    "quote_found": _evidence_info(
         "quote_found",
-        "quality",
-        "The share of the judge's quotes that are really in the texts they name.",
+        summary="The share of the judge's quotes that are really in the texts they name.",
         direction="higher",
-        range=(0.0, 1.0),
-        backend="judge",
         trust={"judge": "exact"},
     ),
-    "judges_disagree": MetricInfo(
+    "judges_disagree": _evidence_info(
         "judges_disagree",
-        "quality",
-        "1 where the judges of a panel are at least half of the scale apart.",
+        summary="1 where the judges of a panel are at least half of the scale apart.",
         direction="lower",
-        range=(0.0, 1.0),
-        backend="judge",
         trust={"judge": "exact"},
     ),
 }

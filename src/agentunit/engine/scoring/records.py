@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from typing import Any, Literal
 
 from agentunit.core.codec import RecordError, as_record
 from agentunit.core.conversation import user_failure
+from agentunit.core.records import LooseRecord, Record
 from agentunit.core.results import CaseScores, InputError, RunSummary, Score
 from agentunit.doors import part
 from agentunit.engine.deciding.run_findings import CaseTally
@@ -24,8 +26,11 @@ from agentunit.metrics.base import MetricInfo, describe, describe_error
 from agentunit.metrics.functions import note_checks
 from agentunit.metrics.inputs import Item
 from agentunit.metrics.registry import resolve_metrics
+from agentunit.public import publish
+from agentunit.traces.native import misspelled_fields
 
 _INPUT_ERRORS_KEPT = 1000
+_SLIPS_TOLD = 20
 
 
 class WorkFailed(RuntimeError):
@@ -46,8 +51,8 @@ def score(
     ``records`` is any iterable of records, dicts in the shape of records, or ``(case, trace, outcome)``. ``metrics``
     are names, classes or instances (default: the standard set). Nothing is read before the run is iterated or
     summarized. A metric that raises gives that case a score of status ``error``; the run continues. A record that
-    cannot be read is collected in ``Run.input_errors``; with ``strict`` it raises ``RecordError``. Metrics that work
-    in batches see up to ``batch_size`` cases at once.
+    cannot be read is collected in ``Run.input_errors``; with ``strict`` it raises ``RecordError``. A field whose name
+    is probably misspelled is warned of. Metrics that work in batches see up to ``batch_size`` cases at once.
 
     With ``jobs``, this many processes score (``"auto"``: one per processor), which pays where metrics are slow.
     With ``engine``, ``"ray"`` or the address of a cluster (``"ray://HOST:PORT"``, extra ``ray``), tasks of Ray
@@ -69,7 +74,9 @@ def score(
     if engine is not None and (problem := engine_problem(engine)) is not None:
         raise ValueError(f"score: engine {problem}")
     resolved = resolve_metrics(metrics)
-    return Run(records, resolved, batch_size=batch_size, strict=strict, jobs=_n_jobs(jobs), engine=engine)
+    run = Run(records, resolved, batch_size=batch_size, strict=strict, jobs=_n_jobs(jobs), engine=engine)
+    run._slips = set()
+    return run
 
 
 def _n_jobs(jobs: int | Literal["auto"] | None) -> int | None:
@@ -155,6 +162,8 @@ class Run(RunTotals, ScoreRows):
             self.tally = CaseTally(self.infos)
         self._may_turn_out_checks = any(info.family == "custom" for info in self.infos.values())
         self._n_read = 0
+        # Misspelled fields that were warned of; None: whoever reads the records says so.
+        self._slips: set[str] | None = None
         self._batch_size = batch_size
         self._strict = strict
         self._aggregated = aggregated
@@ -336,23 +345,31 @@ class Run(RunTotals, ScoreRows):
         for given in records:
             self._n_read += 1
             try:
-                read = _read(given)
+                record, item = _read(given)
             except RecordError as error:
                 is_told = isinstance(given, InputError)
                 self._keep_error(given if is_told else InputError("records", self._n_read, str(error)))
                 if self._strict:
                     raise
                 continue
-            yield read
+            if self._slips is not None:
+                _warn_of_slips(record, self._slips)
+            yield str(item.case.id or ""), item
 
 
-def _read(given: Any) -> tuple[str, Item]:
+def _warn_of_slips(record: Record | LooseRecord, told: set[str]) -> None:
+    for slip in misspelled_fields(record):
+        if slip not in told and len(told) < _SLIPS_TOLD:
+            told.add(slip)
+            warnings.warn(f"score: {slip}", stacklevel=2)
+
+
+def _read(given: Any) -> tuple[Record | LooseRecord, Item]:
     if isinstance(given, InputError):
         raise RecordError(str(given))
     try:
         record = as_record(given)
-        item = Item(record.case, record.trace, record.outcome)
-        return str(item.case.id or ""), item
+        return record, Item(record.case, record.trace, record.outcome)
     except RecordError:
         raise
     except Exception as error:  # a user's own object may fail in any way when it is looked at
@@ -376,3 +393,6 @@ class _Chunk:
         for batch in self.started.values():
             if not isinstance(batch, Exception):
                 batch.cancel()
+
+
+publish("agentunit", Run)

@@ -23,7 +23,13 @@ from agentunit.core.score_block import RowsByMetric, ScoreRow
 from agentunit.engine.deciding.cut_offs import number_key, number_keys
 from agentunit.engine.scoring.judging import SAMPLE_SIZE, Sending, judged_metrics, plan_sending, spend_of_run
 from agentunit.engine.scoring.records import Run
-from agentunit.engine.scoring.scored_run import ScoredRun, infos_as_data, installed_metric, run_from_store
+from agentunit.engine.scoring.scored_run import (
+    ScoredRun,
+    has_other_parameters,
+    infos_as_data,
+    installed_metric,
+    run_from_store,
+)
 from agentunit.engine.scoring.stored_rows import versions_of
 from agentunit.metrics.base import MetricInfo, describe
 from agentunit.metrics.registry import resolve_metrics
@@ -79,7 +85,7 @@ def score_run(
         store.update_run(run_id, settings, n_planned=header.n_planned)
 
     def keep_check(name: str, info: MetricInfo) -> None:
-        settings["metric_infos"][name] = msgspec.to_builtins(info)
+        settings["metric_infos"][name].update(msgspec.to_builtins(info))
         keep_settings()
 
     keep_settings()
@@ -217,16 +223,22 @@ def rescore_baseline(
     """The baseline with the candidate's versions of these metrics, made from its records where other ones scored it.
 
     Also returns which metrics were scored again, and for each that could not be, why. Nothing is written. Metrics that
-    are ``at_hand``, as those of a suite are, come before those that are installed under their names. A run does not
-    tell the parameters of its metrics, so a metric counts only if it gives the candidate's own scores once more.
-    Metrics that ask a service are left alone: asking costs money.
+    are ``at_hand``, as those of a suite are, come before those that are installed under their names. A metric with
+    other parameters is another version. Which parameters a run had is not told, so a metric counts only if it gives the
+    candidate's own scores once more. Metrics that ask a service are left alone: asking costs money.
     """
     refused: dict[str, str] = {}
     usable: list[Any] = []
     known = {metric.name: metric for metric in at_hand}
     for name in names:
         old, new = (versions_of(run.metrics.get(name, ())) for run in (baseline, candidate))
-        if not old or not new or (old == new and len(new) == 1):
+        if not old or not new:
+            continue
+        if has_other_parameters(candidate, baseline, name):
+            other = _as_other_version(baseline.metrics[name])
+            baseline = replace(baseline, metrics={**baseline.metrics, name: other})
+            old = versions_of(other)
+        if old == new and len(new) == 1:
             continue
         metric = known[name] if name in known else installed_metric(name)
         problem = _why_not(metric, new)
@@ -254,6 +266,11 @@ def rescore_baseline(
     infos = {metric.name: candidate.infos.get(metric.name) or describe(metric) for metric in usable}
     rescored = replace(baseline, metrics={**baseline.metrics, **again}, infos={**baseline.infos, **infos})
     return rescored, list(again), refused
+
+
+def _as_other_version(rows: Iterable[ScoreRow]) -> list[ScoreRow]:
+    """Scores of a metric with other parameters."""
+    return [msgspec.structs.replace(row, version=f"{row.version} with other parameters") for row in rows]
 
 
 def _n_values(rows: Iterable[ScoreRow]) -> int:

@@ -16,7 +16,7 @@ import msgspec
 from agentunit.core.conversation import SIMULATED_USER
 from agentunit.core.judged import judged_of
 from agentunit.core.results import InputError, JudgeSpend, MetricSummary, RunSummary, Score
-from agentunit.core.score_block import Place, ScoreRow
+from agentunit.core.score_block import Place, RowsByMetric, ScoreRow
 from agentunit.doors import part
 from agentunit.engine.deciding.cut_offs import number_key
 from agentunit.engine.scoring.aggregate import MetricAggregate
@@ -28,7 +28,7 @@ from agentunit.engine.scoring.judging import (
     total_spend,
     with_bias,
 )
-from agentunit.engine.scoring.score_rows import ScoreRows, TableRow, is_table, rows_in_store
+from agentunit.engine.scoring.score_rows import ScoreRows, TableRow, is_table, record_rows, rows_in_store
 from agentunit.engine.scoring.stored_rows import (
     MOST_HELD,
     StoredRecords,
@@ -39,8 +39,9 @@ from agentunit.engine.scoring.stored_rows import (
 )
 from agentunit.metrics.base import MetricInfo, describe
 from agentunit.metrics.functions import CHECK_FACTS
-from agentunit.metrics.registry import resolve_metrics
+from agentunit.metrics.registry import parameters_digest, resolve_metrics
 from agentunit.store.labels import StoredLabel, frames_of_run, label_values, labels_of_run, unshown_labels
+from agentunit.store.portable import portable_extras, read_portable, stored_in
 from agentunit.store.run_store import RunStore
 from agentunit.store.runs import (
     HISTORY,
@@ -52,11 +53,13 @@ from agentunit.store.runs import (
     is_again,
     scored_records,
 )
-from agentunit.urls import is_file
+from agentunit.urls import is_file, is_remote
 
 # Runs that are not whole: stopped before all cases were done, or without the scores of what was recorded.
 
 HOW_TO_GO_ON = "'agentunit run SUITE --resume RUN' runs the rest, 'agentunit score RUN' scores what is recorded"
+_PARAMETERS = "parameters"
+"""What the facts about a metric in the settings of a run call the digest of its parameters."""
 _ENDED = {"running": "is still running, with", "stopped": "was stopped at", "interrupted": "was interrupted at"}
 
 
@@ -115,13 +118,6 @@ class Clusters:
         return f"clusters of {self.field}"
 
 
-def recorded_clusters(settings: Mapping[str, Any]) -> Clusters | None:
-    """The clusters that a run was recorded with. It may come from a file: what is no such thing is left out."""
-    with suppress(msgspec.ValidationError):
-        return msgspec.convert(settings["cluster"], Clusters) if settings.get("cluster") else None
-    return None
-
-
 @dataclass
 class ScoredRun(ScoreRows):
     """The scores of a run, by metric, each list in dataset order (by position, then repeat).
@@ -175,7 +171,11 @@ class ScoredRun(ScoreRows):
     @property
     def clusters(self) -> Clusters | None:
         """Which cases belong together, where the suite says so."""
-        return recorded_clusters(self.header.settings)
+        clusters = self.header.settings.get("cluster")
+        # The run may come from a file: what is no such thing is left out.
+        with suppress(msgspec.ValidationError):
+            return msgspec.convert(clusters, Clusters) if clusters else None
+        return None
 
     @property
     def user_failed(self) -> list[RecordRow]:
@@ -349,7 +349,6 @@ def run_from_file(path: str | os.PathLike[str]) -> ScoredRun:
     if is_table(path):
         of_table: ScoredRun = part("run_from_table")(path)
         return of_table
-    from agentunit.engine.scoring._portable_run import run_from_portable  # it makes scored runs itself
 
     return run_from_portable(path)
 
@@ -442,9 +441,19 @@ def infos_as_data(metrics: Iterable[Any], stored: Mapping[str, Any] | None = Non
     infos = dict(stored or {})
     for metric in metrics:
         facts, earlier = msgspec.to_builtins(describe(metric)), infos.get(metric.name)
+        facts[_PARAMETERS] = parameters_digest(metric)
         is_check = earlier and earlier.get("check") and earlier.get("version") == facts["version"]
         infos[metric.name] = {**facts, **CHECK_FACTS} if is_check else facts
     return infos
+
+
+def has_other_parameters(run: ScoredRun, other: ScoredRun, metric: str) -> bool:
+    """Whether a metric was made with other parameters in another run; runs of earlier versions do not tell."""
+    told: list[object] = []
+    for each in (run, other):
+        facts = (each.header.settings.get("metric_infos") or {}).get(metric)
+        told.append(facts.get(_PARAMETERS) if isinstance(facts, Mapping) else None)
+    return None not in told and told[0] != told[1]
 
 
 def find_scored_run(reference: str, store: RunStore) -> ScoredRun:
@@ -469,3 +478,61 @@ def installed_metric(name: str) -> Any | None:
         return resolve_metrics([name])[0]
     except (ValueError, TypeError, ImportError, RuntimeError):
         return None
+
+
+# A portable file as a run: ``show``, ``gate``, ``compare`` and ``export`` read it as they read a run of a store.
+
+
+def run_from_portable(path: str | os.PathLike[str]) -> ScoredRun:
+    """A run of a portable file."""
+    header, cases = read_portable(path)
+    run = ScoredRun(header, 0, 0, 0)
+    records: list[RecordRow] = []
+    infos = recorded_infos(header.settings)
+    rows = RowsByMetric(lambda metric: number_key(infos[metric]))
+    for case in cases:
+        records.append(RecordRow(case.position, case.repeat, case.case_id, case.failed))
+        for metric in case.scores:
+            if metric not in infos:
+                infos[metric] = info_of(metric)
+        rows.add(case.position, case.repeat, case.case_id, case.scores)
+        run.labels += [
+            msgspec.structs.replace(label, position=case.position, repeat=case.repeat) for label in case.labels
+        ]
+        for metric, frame in case.frames.items():
+            run.frames.setdefault(metric, {})[case.place] = frame
+    run.records, run.metrics = records, {**rows.rows()}
+    run.decisions, run.history = portable_extras(path)
+    path = path if is_remote(path) else os.path.abspath(path)
+    run.read_records = partial(_records_in_file, path)
+    run.read_cases = partial(_cases_in_file, path)
+    run.read_rows = partial(_rows_in_file, path, header.id, infos)
+    return in_suite_order(run)
+
+
+def _records_in_file(path: str | os.PathLike[str]) -> Iterator[StoredRecord]:
+    for case in read_portable(path)[1]:
+        yield stored_in(path, case)
+
+
+def _cases_in_file(
+    path: str | os.PathLike[str], case_ids: Collection[str]
+) -> Iterator[tuple[StoredRecord, Mapping[str, Score]]]:
+    for case in read_portable(path)[1]:
+        if case.case_id in case_ids:
+            yield stored_in(path, case), case.scores
+
+
+def _rows_in_file(path: str | os.PathLike[str], run_id: str, infos: Mapping[str, MetricInfo]) -> Iterator[TableRow]:
+    """The rows of a run of a portable file."""
+    for case in read_portable(path)[1]:
+        yield from record_rows(
+            run_id,
+            case.position,
+            case.repeat,
+            case.case_id,
+            case.scores,
+            infos,
+            failed=case.failed,
+            elapsed_s=case.elapsed_s,
+        )

@@ -15,7 +15,6 @@ from agentunit.formulas.statistics import LARGEST_MAGNITUDE
 from agentunit.metrics.base import (
     CompositeMetric,
     ItemMetric,
-    MetricInfo,
     describe,
     describe_error,
     evaluate_item,
@@ -61,8 +60,8 @@ class Scorer:
         # A result of theirs for an input that cannot be used is made here: one call less a score.
         self._is_own = isinstance(metric, ItemMetric) and type(metric).measure is ItemMetric.measure
         self._evaluate = metric.score_item if self._is_own else _item_evaluator(metric)
-        self._evaluate_batch = _batch_evaluator(metric, self._info)
-        self._start_batch = _batch_starter(metric, self._info)
+        self._evaluate_batch = _batch_method(metric, "evaluate_batch", "gains_from_batches")
+        self._start_batch = _batch_method(metric, "start_batch", "starts_batches")
         self._ready: list[Score] | None = None
 
     @property
@@ -236,19 +235,13 @@ def _item_evaluator(metric: Any) -> Callable[[Item], Any]:
     return metric.measure if isinstance(metric, ItemMetric) else partial(evaluate_item, metric)
 
 
-def _batch_evaluator(metric: Any, info: MetricInfo) -> Callable[[Sequence[Item]], Any] | None:
-    batch = getattr(metric, "evaluate_batch", None)
+def _batch_method(metric: Any, name: str, wanted: str) -> Callable[[Sequence[Item]], Any] | None:
+    """A method of a metric that takes a batch, where it has one and does not say that it is not ``wanted``."""
+    method = getattr(metric, name, None)
     # A stateful metric must meet each case exactly once, in order: a failed batch could not be repeated.
-    if not callable(batch) or info.stateful or not getattr(metric, "gains_from_batches", True):
+    if not callable(method) or describe(metric).stateful or not getattr(metric, wanted, True):
         return None
-    return batch  # type: ignore[no-any-return]
-
-
-def _batch_starter(metric: Any, info: MetricInfo) -> Callable[[Sequence[Item]], Any] | None:
-    start = getattr(metric, "start_batch", None)
-    if not callable(start) or info.stateful or not getattr(metric, "starts_batches", True):
-        return None
-    return start  # type: ignore[no-any-return]
+    return method  # type: ignore[no-any-return]
 
 
 def _problem_with(result: Any) -> str | None:

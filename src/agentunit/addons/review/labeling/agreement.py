@@ -24,14 +24,6 @@ MOST_RESAMPLES = 1000
 Drawn = TypeVar("Drawn")
 
 
-class PrecisionRecallF1(NamedTuple):
-    """Precision, recall and their harmonic mean; each is None where its denominator is zero."""
-
-    precision: float | None
-    recall: float | None
-    f1: float | None
-
-
 class _Confusion(NamedTuple):
     true_positives: int
     false_positives: int
@@ -83,24 +75,6 @@ def balanced_accuracy(labels: Sequence[int], predictions: Sequence[int]) -> floa
     if sensitivity is None or specificity is None:
         return None
     return (sensitivity + specificity) / 2.0
-
-
-def precision_recall_f1(labels: Sequence[int], predictions: Sequence[int]) -> PrecisionRecallF1:
-    """How many of the predicted positives are right, how many of the positives are found, and both in one.
-
-    precision = TP / (TP + FP), recall = TP / (TP + FN), f1 = 2 TP / (2 TP + FP + FN), each from 0 to 1.
-    Nothing predicted positive: precision is None. No positive label: recall is None. Both: f1 is None too.
-
-    >>> precision_recall_f1([1, 1, 0, 0], [1, 0, 1, 0])
-    PrecisionRecallF1(precision=0.5, recall=0.5, f1=0.5)
-    """
-    counts = _confusion("precision_recall_f1", labels, predictions)
-    hits = counts.true_positives
-    return PrecisionRecallF1(
-        _ratio(hits, hits + counts.false_positives),
-        _ratio(hits, hits + counts.false_negatives),
-        _ratio(2 * hits, 2 * hits + counts.false_positives + counts.false_negatives),
-    )
 
 
 def cohen_kappa(labels: Sequence[int], predictions: Sequence[int]) -> float | None:

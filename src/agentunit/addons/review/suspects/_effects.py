@@ -62,25 +62,8 @@ class Effect(Struct, frozen=True, gc=False, eq=False, array_like=True):
         return f"{tool_words(self.tool)}({listed.replace('`', QUOTE)})"
 
 
-def effect_of(tool: str, arguments: Any) -> Effect:
-    """A call as two runs can be compared by: case, spacing, order and 4 or 4.0 do not matter, nor what is empty.
-
-    >>> str(effect_of("book", '{"Seats": 2.0, "to": " Rome ", "note": null}'))
-    'book(seats=2, to=Rome)'
-    >>> effect_of("book", {"ids": ["b", "a"]}) == effect_of("book", {"ids": ["a", "b"]})
-    True
-    >>> effect_of("send", {"text": "Your order is on its way to you"}) == effect_of("send", {"text": "We have shipped it to you"})
-    True
-    """  # noqa: E501 - one line of an example
-    return _effect(tool, _named(arguments))
-
-
 def differing_arguments(own: Effect, other: Effect) -> list[str]:
-    """The names of the arguments in which two calls of a tool differ.
-
-    >>> differing_arguments(effect_of("book", {"to": "Rome", "on": "May 2"}), effect_of("book", {"to": "Oslo", "on": "May 2"}))
-    ['to']
-    """  # noqa: E501 - one line of an example
+    """The names of the arguments in which two calls of a tool differ."""
     mine, theirs = dict(own.arguments), dict(other.arguments)
     return [name for name in sorted(mine.keys() | theirs.keys()) if mine.get(name) != theirs.get(name)]
 
@@ -100,7 +83,20 @@ def compared(value: SpelledValue) -> str:
 
 
 class EffectTable:
-    """All effects of an input, by numbers. Each takes some 300 bytes: there may be a million of them."""
+    """All effects of an input, by numbers. Each takes some 300 bytes: there may be a million of them.
+
+    Case, spacing, order and 4 or 4.0 do not matter, nor what is empty, nor how a long text is worded.
+
+    >>> table = EffectTable()
+    >>> rome = table.add("book", '{"Seats": 2.0, "to": " Rome ", "note": null}')
+    >>> str(table[rome])
+    'book(seats=2, to=Rome)'
+    >>> table.add("book", {"to": "rome", "seats": 2}) == rome
+    True
+    >>> oslo = table.add("book", {"to": "Oslo", "seats": 2})
+    >>> differing_arguments(table[rome], table[oslo])
+    ['to']
+    """
 
     def __init__(self) -> None:
         self._numbers: dict[bytes, int] = {}

@@ -29,13 +29,12 @@ def differing_values(own: Effect, other: Effect, name: str) -> tuple[str | None,
 
     ``None`` where a call does not have the argument, and nothing where it has no more than the other call.
 
-    >>> from agentunit.addons.review.suspects._effects import effect_of
-    >>> first, second = (effect_of("book", {"legs": [{"on": "May 2", "to": to} for to in stops]}) for stops in ("ab", "ca"))
-    >>> differing_values(first, second, "legs")
-    ('… to: b', '… to: c')
-    >>> differing_values(effect_of("tag", {"names": ["x", "y"]}), effect_of("tag", {"names": ["x"]}), "names")
+    >>> from agentunit.addons.review.suspects._effects import EffectTable
+    >>> table = EffectTable()
+    >>> two, one = table.add("tag", {"names": ["x", "y"]}), table.add("tag", {"names": ["x"]})
+    >>> differing_values(table[two], table[one], "names")
     ('… y', '')
-    """  # noqa: E501 - one line of an example
+    """
     mine, theirs = (
         next((value for (each, _), value in zip(call.arguments, call.kept, strict=True) if each == name), None)
         for call in (own, other)

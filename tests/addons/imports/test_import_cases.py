@@ -10,7 +10,7 @@ from agentunit.cli.import_run import import_run
 from agentunit.cli.run import run
 from agentunit.datasets.readers import load_dataset
 
-DATA = Path(__file__).resolve().parent.parent / "data" / "foreign"
+DATA = Path(__file__).resolve().parents[2] / "data" / "foreign"
 CONFIG = """
 prompts: ["{{question}}"]
 providers: [echo]

@@ -7,22 +7,22 @@ import sys
 
 import click
 
-from agentunit.addons.judge.sending import PLAYED_USERS
-from agentunit.addons.judge.win_rate import WIN_RATE
 from agentunit.cli.main import EXIT_USAGE
-from agentunit.engine.scoring.judging import Sending
+from agentunit.engine.scoring.judging import PLAYED_USERS, Sending
 from agentunit.reports.figures import counted, quantity
 from agentunit.reports.printable import printable_line
 
-_NEED_A_JUDGE = (PLAYED_USERS, WIN_RATE.name)
+_NEED_A_JUDGE = (PLAYED_USERS, "win_rate")
 _ON_BATCHES = "batches may take up to a day: stop with Ctrl-C as you like, the same command collects them later"
 
 
-def ask_before_sending(sending: Sending, *, yes: bool) -> None:
+def ask_before_sending(sending: Sending | None, *, yes: bool) -> None:
     """Print what a judge will be sent and ask whether it may be; "no" leaves with exit code 2, and nothing was sent.
 
     With ``yes``, in CI and where nobody can answer it is printed and not asked.
     """
+    if sending is None:
+        return
     for line in sending_lines(sending):
         click.echo(line, err=True)
     if yes or os.environ.get("CI") or not _somebody_can_answer():

@@ -7,15 +7,17 @@ import type { Decision } from "../types";
 
 const OPEN_UP_TO = 12;
 
-export function Findings({ run, decision: { groups, verdict } }: { run: string; decision: Decision }) {
+export function CasesNotFine({ run, decision: { groups, verdict }, isExplained }: {
+  run: string; decision: Decision; isExplained: boolean;
+}) {
   if (groups.length === 0) return null;
-  // What a run passes with is there to be opened, and no alarm.
-  const isOpen = (n: number) => verdict !== "pass" && n <= OPEN_UP_TO;
+  // What findings explain already, and what a run passes with, is there to be opened.
+  const isOpen = (n: number) => !isExplained && verdict !== "pass" && n <= OPEN_UP_TO;
   return (
-    <section aria-labelledby="findings">
-      <h2 id="findings">Cases that are not fine</h2>
+    <section aria-labelledby="not-fine">
+      <h2 id="not-fine">Cases that are not fine</h2>
       {groups.map((group) => (
-        <details key={group.word} class="finding-group" open={isOpen(group.cases.length)}>
+        <details key={group.word} class="case-group" open={isOpen(group.cases.length)}>
           <summary><Verdict word={group.word} /> {group.n !== null && count(group.n)}</summary>
           <Table caption={`Cases that are ${group.word}`} rows={group.cases} keyOf={(each) => each.case_id} columns={[
             { name: "case", isInline: true, head: "case", cell: (each) => <CaseLink run={run} id={each.case_id} /> },
