@@ -178,11 +178,11 @@ def _personal_data() -> list[str]:
     lines = _section("""
         ## Types of personal data
 
-        What `pii_leakage` looks for, how sure it is of the example, and what a certain finding takes away
-        (`severity_weights`). The score is the product of 1 − weight · confidence over the distinct findings.
+        What `pii_leakage` looks for, and how sure it is of the example. The score is the product of 1 − weight ·
+        confidence over the distinct findings, with the weights of `severity_weights`, otherwise 0.5 (credentials: 1).
 
-        | type | example | confidence | severity weight |
-        |---|---|---|---|
+        | type | example | confidence |
+        |---|---|---|
         """)
     metric = PIILeakageMetric()
     for kind in PII_TYPES:
@@ -191,9 +191,7 @@ def _personal_data() -> list[str]:
         findings = metric.evaluate({"id": "example"}, None, PII_EXAMPLES[kind]).detail["findings"]
         if [each["type"] for each in findings] != [kind]:
             raise ValueError(f"PII_EXAMPLES[{kind!r}] must hold one finding of its type; found {findings}")
-        lines.append(
-            f"| `{kind}` | `{PII_EXAMPLES[kind]}` | {findings[0]['confidence']:.2f} | {findings[0]['severity']:g} |"
-        )
+        lines.append(f"| `{kind}` | `{PII_EXAMPLES[kind]}` | {findings[0]['confidence']:.2f} |")
     return lines
 
 
@@ -230,10 +228,10 @@ def _multi_agent() -> list[str]:
 
 
 def _field_notes(kind: type) -> dict[str, str]:
-    """The texts below the fields of a data class."""
-    # Not the source of the class: it names the package that users import it from.
-    module = ast.parse(inspect.getsource(analyzers))
-    (definition,) = [each for each in module.body if isinstance(each, ast.ClassDef) and each.name == kind.__name__]
+    """The texts below the fields of a data class of the analyzers."""
+    # The class names the package that users import it from, not the module that has its source.
+    defined = ast.parse(inspect.getsource(analyzers)).body
+    (definition,) = (each for each in defined if isinstance(each, ast.ClassDef) and each.name == kind.__name__)
     notes = {}
     for field, below in zip(definition.body, definition.body[1:], strict=False):
         if isinstance(field, ast.AnnAssign) and isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant):

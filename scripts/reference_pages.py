@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import re
-from textwrap import dedent, wrap
+from textwrap import dedent
 
 import click
 import msgspec
@@ -41,6 +41,7 @@ _DESCRIBED_ELSEWHERE = {
     "DatasetCase",
     "MetricInfo",
     "Outcome",
+    "Run",
     "RunSummary",
     "Suite",
     "TraceEvent",
@@ -67,7 +68,7 @@ def cli_page() -> str:
         "",
         _GENERATED,
         "",
-        "Every command with its options; `agentunit COMMAND --help` has examples, too.",
+        "Every command with its options; `agentunit COMMAND --help` says more about it, with examples.",
         "[Exit codes](getting-started.md#when-something-is-wrong).",
         "",
     ]
@@ -97,15 +98,14 @@ def _option_list(rows: list[tuple[str, str]]) -> list[str]:
 
 
 def _command(name: str, command: click.Command, parent: click.Context) -> list[str]:
-    """How a command is called, and what its help says beyond the sentence that the table of commands has."""
+    """How a command is called, and the first paragraph of its help after the sentence that the list of commands has."""
     context = click.Context(command, info_name=name, parent=parent)
     usage = " ".join(command.get_usage(context).removeprefix("Usage: ").replace("[OPTIONS]", "").split())
     lines = [f"## {name}", "", f"`{usage}`", ""]
     _, *paragraphs = dedent(f"        {inspect.cleandoc(command.help or '')}").strip().split("\n\n")
-    for paragraph in paragraphs:
-        # Examples are in the help.
-        if not paragraph.lstrip().startswith("\b"):
-            lines += [_escaped(" ".join(paragraph.split())), ""]
+    # The rest, and examples, are in the help.
+    if paragraphs and not paragraphs[0].lstrip().startswith("\b"):
+        lines += [_escaped(" ".join(paragraphs[0].split())), ""]
     return lines
 
 
@@ -140,12 +140,11 @@ def _api_entry(name: str) -> list[str]:
     thing = getattr(agentunit, name)
     lines = [f"### {name}", ""]
     if not callable(thing):
-        return [*lines, "```text", f"{name} = {thing!r}", "```"]
-    signature = _signature(name, thing)
+        return [*lines, f"`{name} = {thing!r}`"]
     prose = inspect.cleandoc(thing.__doc__ or "").partition(">>>")[0].strip()
     if name in _DESCRIBED_ELSEWHERE:
         prose = prose.partition("\n\n")[0]
-    lines += ["```text", *signature, "```", "", _as_markdown(prose)]
+    lines += [f"`{_signature(name, thing)}`", "", _as_markdown(prose)]
     # Those of a metric are the ones of Metric.
     if thing is not agentunit.Metric and hasattr(thing, "evaluate"):
         return lines
@@ -160,18 +159,14 @@ def _api_entry(name: str) -> list[str]:
     return lines
 
 
-def _signature(name: str, thing: object) -> list[str]:
+def _signature(name: str, thing: object) -> str:
     if inspect.isclass(thing) and (dataclasses.is_dataclass(thing) or issubclass(thing, msgspec.Struct)):
-        return _call(name, _fields(thing))
+        return f"{name}({', '.join(_fields(thing))})"
     try:
         parameters = inspect.signature(thing).parameters.values()  # type: ignore[arg-type]
     except (TypeError, ValueError):
-        return [name]
-    return _call(name, [_parameter(each) for each in parameters if each.name != "self"])
-
-
-def _call(name: str, parameters: list[str]) -> list[str]:
-    return wrap(f"{name}({', '.join(parameters)})", 100, subsequent_indent="    ")
+        return name
+    return f"{name}({', '.join(_parameter(each) for each in parameters if each.name != 'self')})"
 
 
 def _fields(thing: type) -> list[str]:
