@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
 
-from agentunit.cli.judge_options import JudgeChoice, ask_about_pairs, judge_settings_options, pairwise_option
+from agentunit.cli.judge_options import JudgeChoice, ask_about_pairs, pairwise_options
 from agentunit.cli.options import (
     InputFailure,
-    all_rows_option,
+    Verb,
     by_option,
     json_option,
     margin_option,
@@ -22,6 +22,7 @@ from agentunit.cli.options import (
     show_personal_data_option,
     store_option,
     unsure_option,
+    why_option,
 )
 from agentunit.cli.references import how_to_complete, load_run, shown_name, sliced_as_asked
 from agentunit.cli.streams import remember_exit_code
@@ -90,10 +91,9 @@ def comparison_options(metrics_help: str) -> Callable[[_Command], _Command]:
     "Default: all, of which checks and those with gates count."
 )
 @by_option
-@all_rows_option
+@why_option
 @unsure_option
-@pairwise_option
-@judge_settings_options
+@pairwise_options
 @json_option("Print the comparison as JSON.")
 @show_personal_data_option
 @store_option
@@ -124,7 +124,7 @@ def compare(
     agentunit compare main.json variant-a variant-b
     agentunit compare last~1 last --by metadata.category
     agentunit compare main.json last --on task_success --on cost --margin cost=5%
-    agentunit compare last~1 last --judge pairwise --judge-url http://127.0.0.1:8000/v1 --judge-model qwen3-8b
+    agentunit compare last~1 last --judge qwen3-8b
 
     Nothing is run again, so a case that newly fails may do so by chance: 'agentunit rerun NEW --newly-failing' tells.
 

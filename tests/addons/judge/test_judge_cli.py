@@ -427,7 +427,7 @@ def test_the_spend_cap_holds_for_all_stages_of_a_run_until_decided(invoke: Any, 
 @pytest.mark.parametrize(
     ("section", "said"),
     [
-        ("{url: u, api_key: sk-1}", "a key must not be in a suite; set AGENTUNIT_JUDGE_API_KEY"),
+        ("{url: u, api_key: sk-1}", "a key must not be in a file; set AGENTUNIT_JUDGE_API_KEY"),
         ("{url: 'http://me:hush-hush@h', model: m}", "nor in its judge's url"),
         ("{url: 'http://h/v1?api-key=hush-hush', model: m}", "nor in its judge's url"),
         ("{judges: [{model: m, url: 'http://me:hush-hush@h'}]}", "nor in its judge's url"),

@@ -1,4 +1,4 @@
-"""``agentunit validity RUN``: the scores of a run against the labels that people gave its answers."""
+"""``agentunit label RUN --measure``: the scores of a run against the labels that people gave its answers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _BAR = 20
 
 
 class RunValidity(Struct):
-    """What ``agentunit validity RUN --json`` prints."""
+    """What ``agentunit label RUN --measure --json`` prints."""
 
     run: str
     n_labels: int

@@ -115,7 +115,7 @@ def _instead_of(gate: Gate, run: ScoredRun, path: str | None = None) -> str:
     has = f"it has {', '.join(run.metrics)}" if run.metrics else "it has no scores at all"
     # The records of a score table are not there to be scored.
     can_score = run.read_records is not None or not run.metrics
-    kept = "" if path is None else f"agentunit import {path} && "
+    kept = "" if path is None else f"agentunit runs --import {path} && "
     return f"{has}: '{kept}agentunit score {run.header.id} --metrics {gate.metric}' adds them" if can_score else has
 
 
