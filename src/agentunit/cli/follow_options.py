@@ -14,8 +14,9 @@ from agentunit.cli.options import moved_option
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
+
 class FollowChoice(Struct, frozen=True):
-    """What the command line says about following. ``keep`` is a ``Kept``, ``target`` an ``AlertTarget``."""
+    """What the command line says about following. ``keep`` is a ``Kept``, ``alert`` an ``AlertTarget``."""
 
     is_asked: bool = False
     once: bool = False
@@ -25,7 +26,7 @@ class FollowChoice(Struct, frozen=True):
     keep: Any = None
     prometheus: tuple[str, int] | None = None
     otlp: str | None = None
-    target: Any = None
+    alert: Any = None
 
     @property
     def is_changed(self) -> bool:
@@ -41,8 +42,9 @@ _SETTINGS: dict[str, str | None] = {
     "keep": "follow_keep",
     "prometheus": "follow_address",
     "otlp": "follow_endpoint",
-    "on-alert": "alert_target",
+    "alert": "alert_target",
 }
+_FORMER = {"alert": "--on-alert"}
 _WATCH = click.option(
     "--watch",
     multiple=True,
@@ -50,7 +52,7 @@ _WATCH = click.option(
     help="How following works; repeatable. sample=5%: score this share, by a hash of the ids, failed traces always. "
     "budget=N: the most cases a day for metrics with a model behind them. baseline=RUN|N: compare with a run, or the "
     "first N cases (1600). keep=text|masked[,AGE]: keep scored traces, not only sums. prometheus=[HOST:]PORT: serve "
-    "/metrics. otlp=URL: send metrics and events there. on-alert=URL|COMMAND: post or run with each alert.",
+    "/metrics. otlp=URL: send metrics and events there. alert=URL|COMMAND: post or run with each alert.",
 )
 _START = (
     click.option("--follow", is_flag=True, help="Keep running: score new traces as files grow, and report changes."),
@@ -74,7 +76,7 @@ def _settings_from(words: Sequence[str]) -> dict[str, Any]:
         if not equals or name not in _SETTINGS:
             known = ", ".join(f"{each}=…" for each in _SETTINGS)
             raise click.BadParameter(f"must be one of {known}; received {word!r}", param_hint="--watch")
-        found["target" if name == "on-alert" else name] = _setting(name, text)
+        found[name] = _setting(name, text)
     return found
 
 
@@ -93,7 +95,7 @@ def follow_options(*, starts: bool) -> Callable[[_Command], _Command]:
 
         wrapped: Any = with_choice
         for name in _SETTINGS:
-            wrapped = moved_option(f"--{name}", f"watch_{name}", home=f"--watch {name}=…")(wrapped)
+            wrapped = moved_option(_FORMER.get(name, f"--{name}"), f"watch_{name}", home=f"--watch {name}=…")(wrapped)
         for option in reversed((*(_START if starts else ()), _WATCH)):
             wrapped = option(wrapped)
         return wrapped  # type: ignore[no-any-return]

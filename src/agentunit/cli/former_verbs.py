@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 from agentunit.cli.options import say_moved
 from agentunit.datasets.demo import DEMO
@@ -50,7 +51,7 @@ def _values(words: Sequence[str], option: str) -> list[str]:
     >>> _values(["labels.csv", "--run", "last", "--run=main"], "--run")
     ['last', 'main']
     """
-    after = [value for word, value in zip(words, words[1:], strict=False) if word == option]
+    after = [value for word, value in pairwise(words) if word == option]
     return after + [word.partition("=")[2] for word in words if word.startswith(f"{option}=")]
 
 
@@ -59,7 +60,7 @@ def _without(words: Sequence[str], option: str) -> list[str]:
     return [word for before, word in pairs if option not in (before, word) and not word.startswith(f"{option}=")]
 
 
-_SPELLED = {
+_SPELLED: dict[str, Callable[[Sequence[str]], tuple[list[str], str]]] = {
     "demo": _demo,
     "gate": _gate,
     "import": _import,

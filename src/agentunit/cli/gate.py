@@ -32,9 +32,7 @@ def decide_as_asked(options: ShowOptions) -> None:
     store_path, baseline, margins = options.store_path, options.baseline, options.margins
     if baseline is None and (
         without := [
-            flag
-            for flag, given in (("--metrics", options.names), ("--on", options.on), ("--margin", margins))
-            if given
+            flag for flag, given in (("--metrics", options.names), ("--on", options.on), ("--margin", margins)) if given
         ]
     ):
         raise click.UsageError(

@@ -47,14 +47,18 @@ def metrics(name: str | None, unfolds: bool, as_json: bool) -> None:
         _show_list(dict(described), families, None if unfolds else name or "")
 
 
-def _show_list(infos: Mapping[str, MetricInfo | Exception], families: Mapping[str, list[str]], only: str | None) -> None:
+def _show_list(
+    infos: Mapping[str, MetricInfo | Exception], families: Mapping[str, list[str]], only: str | None
+) -> None:
     """Print the metrics of a family, of all (``None``), or the standard set and the names of the others (``""``)."""
     console = Terminal()
     # In a narrow window the text has no room beside the trust, which 'agentunit metrics NAME' tells at length.
     with_trust = console.width >= _WIDTH_WITH_TRUST
     fixed = ("metric", "trust") if with_trust else ("metric",)
     table = plain_table(*fixed, "what it says", fixed=fixed)
-    unfolded = {"standard set": list(DEFAULT_METRICS)} if only == "" else families if only is None else {only: families[only]}
+    unfolded = (
+        {"standard set": list(DEFAULT_METRICS)} if only == "" else families if only is None else {only: families[only]}
+    )
     for family, names in unfolded.items():
         table.add_row(Text(family, style="dim italic"))
         for name in names:

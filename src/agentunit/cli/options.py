@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
 from math import inf
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -101,7 +101,8 @@ class Verb(click.Command):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the first options, and under a heading of their own the others if they were asked for."""
         *params, help_all, shows_help = self.get_params(ctx)
-        first, others = [], []
+        first: list[tuple[str, str]] = []
+        others: list[tuple[str, str]] = []
         for param in params:
             row = param.get_help_record(ctx)
             if row is not None:

@@ -15,10 +15,10 @@ from agentunit.cli._shown_run import AskedToShow, ShownRun
 from agentunit.cli.judge_options import JudgeChoice, judge_options
 from agentunit.cli.options import (
     InputFailure,
+    Verb,
     json_option,
     open_store,
     run_argument,
-    Verb,
     show_personal_data_option,
     store_option,
     tries_option,

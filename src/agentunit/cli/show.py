@@ -56,7 +56,9 @@ class ShowOptions:
         if self.by is not None and self.case_id is not None:
             raise click.UsageError("--by goes with a whole run, not with a CASE")
         if self.decides and (self.by is not None or self.case_id is not None):
-            raise click.UsageError("--gate, --baseline and what goes with them decide on a whole run: leave out --by or CASE")
+            raise click.UsageError(
+                "--gate, --baseline and what goes with them decide on a whole run: leave out --by or CASE"
+            )
 
 
 @click.command(cls=Verb)
@@ -70,7 +72,7 @@ class ShowOptions:
     cls=Option,
     former=("--all", "--full"),
     is_flag=True,
-    help="Show everything: every row, why scores are missing, how far to trust them; of a case whole texts and details.",
+    help="Show everything: every row, why scores are missing, how far to trust them; of a case all details.",
 )
 @click.option(
     "-g",

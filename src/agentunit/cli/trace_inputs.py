@@ -13,8 +13,8 @@ from agentunit.cli.options import InputFailure, open_store, print_field_notes
 from agentunit.cli.references import is_demo
 from agentunit.core.records import Record
 from agentunit.core.results import InputError
-from agentunit.datasets.readers import DatasetError, load_dataset
 from agentunit.datasets.demo import demo_records
+from agentunit.datasets.readers import DatasetError, load_dataset
 from agentunit.store.opening import may_exist
 from agentunit.store.runs import is_again
 from agentunit.store.schema import StoreError

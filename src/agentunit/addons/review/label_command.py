@@ -16,14 +16,14 @@ from agentunit.addons.review._label_screen import LineInput, ScreenInput, descri
 from agentunit.addons.review.labeling.rating import LabelSession, labeled_info, main_backend, metrics_to_label
 from agentunit.cli.judge_options import JudgeChoice, judge_options
 from agentunit.cli.options import (
+    InputFailure,
     Option,
     Verb,
     by_option,
-    InputFailure,
     end_signals_interrupt,
-    open_store,
     jobs_option,
     json_option,
+    open_store,
     show_personal_data_option,
     store_option,
 )

@@ -60,6 +60,7 @@ from agentunit.traces.reading import read_records
 
 # ``agentunit label RUN --calibrate FILE``: fit a judge to the labels of a run, and say what that is worth.
 
+
 def calibrate_run(reference: str, metric: Any, options: LabelOptions) -> None:
     """Learn from the labels of a run, write the file, and print how well it agrees with labels not shown."""
     target = str(options.calibrate_to)

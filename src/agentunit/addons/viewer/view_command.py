@@ -21,8 +21,8 @@ from agentunit.addons.viewer._library import Library
 from agentunit.addons.viewer._opened_runs import take_in_file
 from agentunit.addons.viewer._page import ViewerError
 from agentunit.cli.options import (
-    Verb,
     InputFailure,
+    Verb,
     end_signals_interrupt,
     of_all_verbs,
     open_store,
@@ -134,7 +134,9 @@ def _opened(references: tuple[str, ...], store_path: str) -> Iterator[tuple[str,
         yield store_path, yield_ids, False
         return
     if len(files) < len(references):
-        raise click.UsageError("name files, or runs of the store, not both: 'agentunit runs --import FILE' takes one in")
+        raise click.UsageError(
+            "name files, or runs of the store, not both: 'agentunit runs --import FILE' takes one in"
+        )
     with tempfile.TemporaryDirectory(prefix="agentunit-view-") as folder:
         address = os.path.join(folder, "runs.db")
         try:
