@@ -27,7 +27,7 @@ EXIT_CANNOT_TELL = 4
 EXIT_STOPPED = 130
 _COMPLETION = "_AGENTUNIT_COMPLETE"
 # What decides must not look like a pass when its output was cut off before it had decided: as if ended by SIGPIPE.
-_EXIT_CLOSED = dict.fromkeys(("run", "rerun", "show", "compare"), 141)
+_EXIT_CLOSED = dict.fromkeys(("run", "rerun", "compare"), 141)
 
 
 class _Verb(NamedTuple):
