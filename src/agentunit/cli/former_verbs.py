@@ -6,8 +6,11 @@ import os
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
+import click
+
 from agentunit.cli.options import say_moved
 from agentunit.datasets.demo import DEMO
+from agentunit.engine.scoring.score_rows import is_table
 from agentunit.store.portable import is_portable
 
 
@@ -24,6 +27,8 @@ def as_spelled_now(verb: str, *words: str) -> list[str]:
 
 def _demo(words: Sequence[str]) -> tuple[list[str], str]:
     if saved := _values(words, "--save"):
+        if os.path.exists(saved[-1]):
+            raise click.UsageError(f"{saved[-1]} exists already: name a file that does not")
         return ["convert", DEMO, "--out", saved[-1]], f"convert {DEMO} --out FILE"
     return ["show", DEMO, *words], f"show {DEMO}"
 
@@ -39,7 +44,7 @@ def _import(words: Sequence[str]) -> tuple[list[str], str]:
     others = [word for word in words if word != file]
     if runs := _values(others, "--run"):
         return ["label", runs[-1], "--labels", file, *_without(others, "--run")], "label RUN --labels FILE"
-    if os.path.isfile(file) and is_portable(file):
+    if os.path.isfile(file) and (is_table(file) or is_portable(file)):
         return ["runs", "--import", file, *others], "runs --import FILE"
     rest = _without(_without(others, "--out"), "--store")
     return ["init", *_values(others, "--out"), "--from", file, *rest], "init FOLDER --from FILE"

@@ -170,9 +170,8 @@ def _with_choice(command: _Command, options: Sequence[Callable[[Any], Any]], jud
 
     wrapped: Any = _YES(with_choice)
     for option, (name, kind) in _FORMER.items():
-        wrapped = click.option(
-            option, f"judge_{name}", hidden=True, type=kind, is_flag=kind is None, multiple=name == "model"
-        )(wrapped)
+        shape: dict[str, Any] = {"is_flag": True} if kind is None else {"type": kind, "multiple": name == "model"}
+        wrapped = click.option(option, f"judge_{name}", hidden=True, **shape)(wrapped)
     wrapped = click.option("--judge", "judges", multiple=True, metavar="NAME", help=judge_help)(wrapped)
     for each in reversed(options):
         wrapped = each(wrapped)

@@ -34,7 +34,7 @@ def metrics(name: str | None, unfolds: bool, as_json: bool) -> None:
     agentunit metrics privacy
     agentunit metrics faithfulness
     """
-    described = registry.describe_all()
+    described = list(registry.describe_all())
     families: dict[str, list[str]] = {}
     for each, info in described:
         families.setdefault("does not load" if isinstance(info, Exception) else info.family, []).append(each)
