@@ -437,11 +437,14 @@ def test_a_report_says_that_names_stay_unless_the_store_keeps_masked_text(verb):
     for target in ("run.html", "run.md", "-"):
         result = verb("export", "last", "--to", target, *(("--format", "markdown") if target == "-" else ()))
         assert result.stderr.count(said) == 1
-        assert "'agentunit redact last --out FILE' masks the records" in result.stderr
+        assert "'agentunit convert last --mask --out FILE' masks the records" in result.stderr
         assert said not in result.stdout
     assert verb("export", "last", "--to", "run.json").exit_code == 0
     stderr = verb("export", "run.json", "--to", "run.html", "--store", "no/store.db").stderr
-    assert f"{said}: 'agentunit import run.json' takes the run in, and 'agentunit redact RUN --out FILE'" in stderr
+    assert (
+        f"{said}: 'agentunit runs --import run.json' takes the run in, and 'agentunit convert RUN --mask --out FILE'"
+        in stderr
+    )
     assert said not in verb("export", "last", "--to", "scores.csv").output
     assert said not in verb("export", "last", "--to", "run.html", "--show-personal-data").output
     with Store("masked.db") as store:

@@ -268,7 +268,7 @@ def test_several_runs_against_the_first():
 def test_what_newly_fails_and_may_be_chance_is_named_with_the_command_that_tells():
     base = make_run("base", {"exact_match": [1.0] * 9 + [0.0]})
     new = make_run("new", {"exact_match": [0.0] + [1.0] * 9})
-    for command, runs in ((compare, ["base", "new"]), (gate, ["new", "--baseline", "base"])):
+    for command, runs in ((compare, ["base", "new"]), (show, ["new", "--baseline", "base"])):
         result = invoke(command, *runs)
         assert result.exit_code == 4
         assert "CANNOT TELL: 1 newly failing, not tried to the end (q0: 0, needs 1)" in result.output
@@ -280,7 +280,7 @@ def test_what_newly_fails_and_may_be_chance_is_named_with_the_command_that_tells
 @pytest.mark.parametrize("unsure", ["pass", "fail", "by-case"])
 def test_what_counted_where_nothing_could_be_told_is_accepted_with_a_note(unsure):
     make_run("base", PERFECT)
-    for command, runs in ((compare, ["base", "base"]), (gate, ["base", "--baseline", "base"])):
+    for command, runs in ((compare, ["base", "base"]), (show, ["base", "--baseline", "base"])):
         result = invoke(command, *runs, "--unsure", unsure)
         assert result.exit_code == 0
         assert f"note: --unsure {unsure} has no effect any more" in result.stderr
@@ -321,7 +321,7 @@ def test_compare_as_json():
     assert data["comparison"]["n_paired"] == 80
 
 
-@pytest.mark.parametrize("command", [gate, compare])
+@pytest.mark.parametrize("command", [show, compare])
 def test_help_says_what_the_exit_codes_mean(command):
     result = invoke(command, "--help")
     assert result.exit_code == 0
@@ -334,12 +334,12 @@ def test_help_says_what_the_exit_codes_mean(command):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ((gate, "last", "-g", "tool_sucess >= 0.8"), "has no scores of 'tool_sucess'; did you mean 'tool_success'?"),
-        ((gate, "last", "-g", "cost <= 1"), "has no scores of 'cost'; it has tool_success: 'agentunit score 20"),
-        ((gate, "last", "-g", "cost <= 1"), " --metrics cost' adds them"),
-        ((gate, "last", "-g", "tool_success[trac] >= 0.8"), "was not scored by 'trac'; did you mean 'trace'?"),
+        ((show, "last", "-g", "tool_sucess >= 0.8"), "has no scores of 'tool_sucess'; did you mean 'tool_success'?"),
+        ((show, "last", "-g", "cost <= 1"), "has no scores of 'cost'; it has tool_success: 'agentunit score 20"),
+        ((show, "last", "-g", "cost <= 1"), " --metrics cost' adds them"),
+        ((show, "last", "-g", "tool_success[trac] >= 0.8"), "was not scored by 'trac'; did you mean 'trace'?"),
         (
-            (gate, "last", "--baseline", "last", "-m", "tool_sucess"),
+            (show, "last", "--baseline", "last", "-m", "tool_sucess"),
             "received 'tool_sucess'; did you mean 'tool_succes",
         ),
         ((compare, "last", "last", "-m", "tool_sucess"), "received 'tool_sucess'; did you mean 'tool_success'?"),
@@ -396,7 +396,7 @@ def test_a_file_of_traces_becomes_a_run_with_the_metrics_of_its_gates():
         ("faithfulness[lexicl] >= 0.9", "faithfulness has no backend 'lexicl'; did you mean 'lexical'?"),
     ],
 )
-@pytest.mark.parametrize("command", [(gate,), (export, "--to", "report.md")])
+@pytest.mark.parametrize("command", [(show,), (export, "--to", "report.md")])
 def test_a_slip_in_a_gate_is_refused_before_traces_become_a_run(command, expression, said):
     Path("traces.jsonl").write_text('{"case": {"id": "q1"}, "outcome": "x"}\n')
     verb, *more = command

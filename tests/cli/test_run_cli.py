@@ -216,7 +216,7 @@ def test_a_suite_that_exits_while_it_loads_is_a_usage_error(invoke):
 def test_rerun_adds_a_try_and_another_agent_begins_a_run(invoke):
     write_suite(["a", "boom"])
     invoke("run", "suite.py", "--name", "old")
-    result = invoke("rerun", "old", "q1")
+    result = invoke("rerun", "old", "q1", "--why")
     assert result.exit_code == 1, result.output
     assert "answered failed 2 of 2" in result.stdout
     Path("suite.py").write_text(Path("suite.py").read_text().replace('query == "boom"', "False"))

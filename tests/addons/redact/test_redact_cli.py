@@ -216,12 +216,8 @@ def test_otlp_protobuf_keeps_its_framing_and_ids(invoke, framing):
 def test_rules_and_regions_are_options(invoke):
     Path("rules.yaml").write_text('allow: [a@example.com]\nrecognizers: [{type: badge, pattern: "B-[0-9]{3}"}]\n')
     write_records("traces.jsonl", "a@example.com, B-417, PESEL nr 44051401359 or 02070803628")
-    assert (
-        invoke(
-            "convert", "--mask", "traces.jsonl", "--rules", "rules.yaml", "--region", "PL", "--out", "out.jsonl"
-        ).exit_code
-        == 0
-    )
+    options = ("--rules", "rules.yaml", "--region", "PL", "--out", "out.jsonl")
+    assert invoke("convert", "--mask", "traces.jsonl", *options).exit_code == 0
     assert written()[0].outcome == "a@example.com, <BADGE_1>, PESEL nr <NATIONAL_ID_1> or <NATIONAL_ID_2>"
     invoke("convert", "--mask", "traces.jsonl", "--rules", "rules.yaml", "--types", "badge", "--out", "out.jsonl")
     assert written()[0].outcome == "a@example.com, <BADGE_1>, PESEL nr 44051401359 or 02070803628"
