@@ -56,6 +56,7 @@ _PARTS: dict[str, str] = {
     "open_remote_output": "scale.remote:StorageOutput",
     "open_score_table": "scale.table_reading:ScoreTableFile",
     "open_secret": "judge.settings:open_secret",
+    "panel_of": "judge.settings:panel_of",
     "parquet_rows": "scale.parquet_process:parquet_rows",
     "plan_playing": "judge.sending:plan_playing",
     "plan_sending": "judge.sending:plan_sending",

@@ -186,9 +186,10 @@ def _named_judges(names: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
         return {}, said
     known = _judges_of_file()
     found = [known.get(name, name) for name in names]
-    first = found[0]
-    settings = dict(first) if isinstance(first, Mapping) else {"model": first}
-    return settings | ({"judges": found} if len(found) > 1 else {}), said
+    if len(found) > 1:
+        return part("panel_of")(found), said
+    (first,) = found
+    return dict(first) if isinstance(first, Mapping) else {"model": first}, said
 
 
 def _judges_of_file() -> dict[str, dict[str, Any]]:

@@ -61,7 +61,20 @@ class RerunOptions:
     choice: JudgeChoice
 
 
-@click.command(cls=Verb)
+@click.command(
+    cls=Verb,
+    first=(
+        "--newly-failing",
+        "--replace",
+        "--baseline",
+        "--tries",
+        "--suite",
+        "--judge",
+        "--why",
+        "--json",
+        "--unmasked",
+    ),
+)
 @run_argument
 @click.argument("case_ids", nargs=-1, metavar="[CASE]…")
 @click.option("--newly-failing", is_flag=True, help="Try the cases that passed in the baseline and fail now.")
