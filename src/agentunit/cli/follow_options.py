@@ -10,7 +10,7 @@ import click
 from msgspec import Struct
 
 from agentunit import doors
-from agentunit.cli.options import moved_option
+from agentunit.cli.options import say_moved
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -44,7 +44,6 @@ _SETTINGS: dict[str, str | None] = {
     "otlp": "follow_endpoint",
     "alert": "alert_target",
 }
-_FORMER = {"alert": "--on-alert"}
 _WATCH = click.option(
     "--watch",
     multiple=True,
@@ -58,6 +57,11 @@ _START = (
     click.option("--follow", is_flag=True, help="Keep running: score new traces as files grow, and report changes."),
     click.option("--once", is_flag=True, help="Score what is new and exit, for cron. Exit code 1: a score got worse."),
 )
+
+
+def _former(setting: str) -> str:
+    """The option that a setting was in earlier versions."""
+    return "--on-alert" if setting == "alert" else f"--{setting}"
 
 
 def _setting(name: str, text: str) -> Any:
@@ -90,12 +94,14 @@ def follow_options(*, starts: bool) -> Callable[[_Command], _Command]:
         ) -> Any:
             former = {name: kwargs.pop(f"watch_{name}") for name in _SETTINGS}
             said = [f"{name}={text}" for name, text in former.items() if text is not None]
+            for word in said:
+                say_moved(_former(word.partition("=")[0]), f"--watch {word}")
             following = FollowChoice(follow or once, once, **_settings_from([*said, *watch]))
             return command(*args, following=following, **kwargs)
 
         wrapped: Any = with_choice
         for name in _SETTINGS:
-            wrapped = moved_option(_FORMER.get(name, f"--{name}"), f"watch_{name}", home=f"--watch {name}=…")(wrapped)
+            wrapped = click.option(_former(name), f"watch_{name}", hidden=True)(wrapped)
         for option in reversed((*(_START if starts else ()), _WATCH)):
             wrapped = option(wrapped)
         return wrapped  # type: ignore[no-any-return]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from itertools import pairwise
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
 
 import click
 
@@ -20,52 +20,51 @@ def as_spelled_now(verb: str, *words: str) -> list[str]:
     >>> as_spelled_now("redact", "spans.json", "--out", "shared.jsonl")
     ['convert', '--mask', 'spans.json', '--out', 'shared.jsonl']
     """
-    now, home = _SPELLED[verb](words)
+    now, home = _SPELLED[verb](list(words))
     say_moved(f"'agentunit {verb}'", f"'agentunit {home}'")
     return now
 
 
-def _demo(words: Sequence[str]) -> tuple[list[str], str]:
-    if saved := _values(words, "--save"):
-        if os.path.exists(saved[-1]):
-            raise click.UsageError(f"{saved[-1]} exists already: name a file that does not")
-        return ["convert", DEMO, "--out", saved[-1]], f"convert {DEMO} --out FILE"
-    return ["show", DEMO, *words], f"show {DEMO}"
+def _demo(words: list[str]) -> tuple[list[str], str]:
+    said, rest = _taken(words, "--save")
+    if said.save is None:
+        return ["show", DEMO, *rest], f"show {DEMO}"
+    if os.path.exists(said.save):
+        raise click.UsageError(f"{said.save} exists already: name a file that does not")
+    return ["convert", DEMO, "--out", said.save], f"convert {DEMO} --out FILE"
 
 
-def _gate(words: Sequence[str]) -> tuple[list[str], str]:
+def _gate(words: list[str]) -> tuple[list[str], str]:
     has_gate = any(word.startswith(("-g", "--gate")) for word in words)
     return ["show", *words, *([] if has_gate else ["--gate", "stored"])], "show RUN --gate EXPR|stored"
 
 
-def _import(words: Sequence[str]) -> tuple[list[str], str]:
+def _import(words: list[str]) -> tuple[list[str], str]:
     """Three things were imported: labels of a run, exported runs, and the tests of other tools."""
-    file = next((word for word in words if os.path.isfile(word)), words[0] if words else "")
+    file = next(filter(os.path.isfile, words), words[0] if words else "")
     others = [word for word in words if word != file]
-    if runs := _values(others, "--run"):
-        return ["label", runs[-1], "--labels", file, *_without(others, "--run")], "label RUN --labels FILE"
+    if "--run" in words:
+        said, rest = _taken(others, "--run")
+        return ["label", str(said.run), "--labels", file, *rest], "label RUN --labels FILE"
     if os.path.isfile(file) and (is_table(file) or is_portable(file)):
         return ["runs", "--import", file, *others], "runs --import FILE"
-    rest = _without(_without(others, "--out"), "--store")
-    return ["init", *_values(others, "--out"), "--from", file, *rest], "init FOLDER --from FILE"
+    said, rest = _taken(others, "--out", "--store")
+    return ["init", *([said.out] if said.out else []), "--from", file, *rest], "init FOLDER --from FILE"
 
 
-def _values(words: Sequence[str], option: str) -> list[str]:
-    """The values of an option among words.
+def _taken(words: list[str], *options: str) -> tuple[Namespace, list[str]]:
+    """The values of some options among words, and the other words.
 
-    >>> _values(["labels.csv", "--run", "last", "--run=main"], "--run")
-    ['last', 'main']
+    >>> _taken(["labels.csv", "--run", "last", "-m", "cost"], "--run")
+    (Namespace(run='last'), ['labels.csv', '-m', 'cost'])
     """
-    after = [value for word, value in pairwise(words) if word == option]
-    return after + [word.partition("=")[2] for word in words if word.startswith(f"{option}=")]
+    parser = ArgumentParser(add_help=False, allow_abbrev=False)
+    for option in options:
+        parser.add_argument(option)
+    return parser.parse_known_args(words)
 
 
-def _without(words: Sequence[str], option: str) -> list[str]:
-    pairs = zip(("", *words), words, strict=False)
-    return [word for before, word in pairs if option not in (before, word) and not word.startswith(f"{option}=")]
-
-
-_SPELLED: dict[str, Callable[[Sequence[str]], tuple[list[str], str]]] = {
+_SPELLED: dict[str, Callable[[list[str]], tuple[list[str], str]]] = {
     "demo": _demo,
     "gate": _gate,
     "import": _import,

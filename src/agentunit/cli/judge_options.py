@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from difflib import get_close_matches
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -196,22 +197,12 @@ def _judges_of_file() -> dict[str, dict[str, Any]]:
     """The judges that the file of this folder names; nothing where there is none."""
     if not os.path.isfile(JUDGES_FILE):
         return {}
-    import yaml
-
-    from agentunit.engine.recording.suite import SuiteError, judge_section
-    from agentunit.traces.limits import LimitExceeded, check_yaml_depth
+    from agentunit.engine.recording.suite import SuiteError, judges_in
 
     try:
-        with open(JUDGES_FILE, encoding="utf-8") as stream:
-            text = stream.read()
-        check_yaml_depth(text)
-        content = yaml.safe_load(text)
-        judges = content.get("judges") if isinstance(content, Mapping) else None
-        if not isinstance(judges, Mapping):
-            raise SuiteError("must hold judges by their names, as 'judges: {NAME: {url: …, model: …}}'")
-        return {str(name): judge_section(judge, f"judge {name}") for name, judge in judges.items()}
-    except (OSError, UnicodeDecodeError, yaml.YAMLError, LimitExceeded, SuiteError) as error:
-        raise click.UsageError(f"{JUDGES_FILE}: {' '.join(str(error).split())}") from None
+        return judges_in(Path(JUDGES_FILE))
+    except SuiteError as error:
+        raise click.UsageError(str(error)) from None
 
 
 def _parsed(texts: Sequence[str]) -> dict[str, dict[str, Any]]:

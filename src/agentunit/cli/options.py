@@ -49,18 +49,6 @@ class Option(click.Option):
             self.opts = spelled
 
 
-def moved_option(*names: str, home: str, **attributes: Any) -> Callable[[_Command], _Command]:
-    """An option of earlier versions: no help shows it, it works, and says how the same is said now."""
-    read = attributes.pop("callback", None)
-
-    def tell(context: click.Context, parameter: click.Parameter, value: Any) -> Any:
-        if value not in (None, False, ()) and not context.resilient_parsing:
-            say_moved(names[0], home)
-        return value if read is None else read(context, parameter, value)
-
-    return click.option(*names, hidden=True, callback=tell, **attributes)
-
-
 def say_moved(former: str, now: str) -> None:
     """Say on standard error how something is spelled that has another name now."""
     click.echo(f"note: {former} is now {now}; the old spelling works in this edition only", err=True)
@@ -345,6 +333,16 @@ def say_stopped(kept: str, next_step: str | None = None) -> None:
         click.echo(f"stopped: {kept}", err=True)
         if next_step is not None:
             click.echo(f"next: {next_step}", err=True)
+
+
+def user_name() -> str:
+    """Who uses this machine, as far as it says so: whoever labels, unless another is named."""
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        return ""
 
 
 def tags_from(pairs: Sequence[str]) -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import os
 import shlex
 import sys
@@ -26,6 +25,7 @@ from agentunit.cli.options import (
     open_store,
     show_personal_data_option,
     store_option,
+    user_name,
 )
 from agentunit.cli.references import names_traces, unreadable_runs_fail
 from agentunit.cli.taken_in import run_of_traces
@@ -216,7 +216,7 @@ def label(context: click.Context, /, **received: Any) -> None:
 def _ask(options: LabelOptions) -> None:
     """Let a person label cases of a run, one after the other."""
     store_path, run_reference = options.store_path, options.run_reference
-    named = (options.rater or _user_name()).strip()
+    named = (options.rater or user_name()).strip()
     if not named:
         raise click.BadParameter("must name the person who labels", param_hint="--rater")
     wanted, backend = _split(options.metric)
@@ -288,10 +288,3 @@ def _split(metric: str | None) -> tuple[str | None, str | None]:
         return None, None
     name, _, backend = metric.strip().removesuffix("]").partition("[")
     return name, backend or None
-
-
-def _user_name() -> str:
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError, ImportError):
-        return ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import os
 import secrets
 import sys
@@ -28,6 +27,7 @@ from agentunit.cli.options import (
     open_store,
     show_personal_data_option,
     store_option,
+    user_name,
 )
 from agentunit.cli.references import names_traces, note_what_stays, unreadable_runs_fail
 from agentunit.cli.taken_in import run_of_traces
@@ -48,15 +48,10 @@ class ViewOptions:
     port: int | None
     allow_remote: bool
     rater: str | None
-    media_root: Path | None
+    media_root: str | None
     open_browser: bool
     show_personal_data: bool
     store_path: str
-
-
-def _media_root(context: click.Context, _: click.Parameter, folder: Path | None) -> Path | None:
-    said_before = of_all_verbs(context, "media_root")
-    return folder or (None if said_before is None else Path(said_before))
 
 
 @click.command(cls=Verb)
@@ -66,9 +61,7 @@ def _media_root(context: click.Context, _: click.Parameter, folder: Path | None)
 @click.option("--port", type=click.IntRange(1, 65535), help="The port to listen at.  [default: 7575, or a free one]")
 @click.option("--allow-remote", is_flag=True, help="Let other machines connect, with the token in the printed address.")
 @click.option("--rater", metavar="NAME", help="Who labels.  [default: your user name]")
-@click.option(
-    "--media-root", type=click.Path(exists=True, file_okay=False, path_type=Path), hidden=True, callback=_media_root
-)
+@click.option("--media-root", type=click.Path(exists=True, file_okay=False), hidden=True)
 @click.option("--open", "open_browser", is_flag=True, help="Open the page in the browser.")
 @show_personal_data_option
 @store_option
@@ -101,7 +94,8 @@ def view(**received: Any) -> None:
         _opened(references, options.store_path) as (address, run_ids, is_temporary),
     ):
         only = run_ids if is_temporary or bundle is not None else None
-        library = Library(address, only=only or None, media_root=options.media_root)
+        root = options.media_root or of_all_verbs(click.get_current_context(), "media_root")
+        library = Library(address, only=only or None, media_root=None if root is None else Path(root))
         try:
             pair = (run_ids[0], run_ids[1]) if len(run_ids) == 2 else None
             if bundle is not None:
@@ -113,7 +107,7 @@ def view(**received: Any) -> None:
                 library,
                 run=run_ids[0] if len(run_ids) == 1 else None,
                 compare=pair,
-                rater=options.rater or _user_name(),
+                rater=options.rater or user_name(),
                 can_label=not is_temporary,
             )
             _serve(api, options)
@@ -182,10 +176,3 @@ def _write_bundle(library: Library, folder: str, pair: tuple[str, str] | None, *
         raise InputFailure(f"{library.shown_address} holds no runs yet")
     written = write_bundle(library, Path(folder), pair=pair, personal=unmasked)
     click.echo(printable(f"{folder}: {written}   to look at it: python -m http.server --directory {folder}"))
-
-
-def _user_name() -> str:
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError, ImportError):
-        return ""

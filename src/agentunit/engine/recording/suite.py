@@ -173,7 +173,7 @@ def _from_python(file: Path) -> Suite:
     return found[0]
 
 
-def _from_yaml(file: Path, *, needs_agent: bool) -> Suite:
+def _settings_in(file: Path, what: str) -> dict[str, Any]:
     import yaml
 
     try:
@@ -183,7 +183,20 @@ def _from_yaml(file: Path, *, needs_agent: bool) -> Suite:
     except (yaml.YAMLError, LimitExceeded, UnicodeDecodeError) as error:
         raise SuiteError(f"{file}: not YAML: {' '.join(str(error).split())}") from None
     if not isinstance(content, dict):
-        raise SuiteError(f"{file}: a YAML suite must be a mapping of settings; received {type(content).__name__}")
+        raise SuiteError(f"{file}: {what} must be a mapping of settings; received {type(content).__name__}")
+    return content
+
+
+def judges_in(file: Path) -> dict[str, dict[str, Any]]:
+    """The settings of judges by their names, which a YAML file has under ``judges``."""
+    judges = _settings_in(file, "it").get("judges")
+    if not isinstance(judges, dict):
+        raise SuiteError(f"{file}: must hold judges by their names, as 'judges: {{NAME: {{url: …, model: …}}}}'")
+    return {str(name): judge_section(judge, f"{file}: judge {name}") for name, judge in judges.items()}
+
+
+def _from_yaml(file: Path, *, needs_agent: bool) -> Suite:
+    content = _settings_in(file, "a YAML suite")
     known = {field.name for field in fields(Suite)} - {"folder"}
     unknown = [str(key) for key in content if key not in known]
     if unknown:
