@@ -65,6 +65,7 @@ def test_the_long_help_has_every_option_that_is_not_of_an_earlier_version(invoke
 FORMER_VERBS = [
     (("demo",), ("show", "demo"), "show demo"),
     (("gate",), ("show", "last", "--gate", "stored"), "show RUN --gate"),
+    (("gate", "--", "main"), ("show", "main", "--gate", "stored"), "show RUN --gate"),
     (("gate", "last", "-g", "exact_match >= 2"), ("show", "last", "-g", "exact_match >= 2"), "show RUN --gate"),
     (("gate", "main", "--baseline", "main"), ("show", "main", "--baseline", "main"), "show RUN"),
     (("redact", "traces.jsonl", "--out", "-"), ("convert", "traces.jsonl", "--mask", "--out", "-"), "convert --mask"),

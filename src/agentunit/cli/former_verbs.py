@@ -36,7 +36,7 @@ def _demo(words: list[str]) -> tuple[list[str], str]:
 
 def _gate(words: list[str]) -> tuple[list[str], str]:
     has_gate = any(word.startswith(("-g", "--gate")) for word in words)
-    return ["show", *words, *([] if has_gate else ["--gate", "stored"])], "show RUN --gate EXPR|stored"
+    return ["show", *([] if has_gate else ["--gate", "stored"]), *words], "show RUN --gate EXPR|stored"
 
 
 def _import(words: list[str]) -> tuple[list[str], str]:

@@ -45,8 +45,8 @@ _JUDGE_HELP = (
     f"The judge to ask: one of {JUDGES_FILE} by its name, or a model at AGENTUNIT_JUDGE_URL. Repeat it for a panel."
 )
 _PAIRS_HELP = (
-    "Also ask this judge which answer of each case is better, in both orders ('pairwise': the judge that the "
-    "environment names). The win rate is shown; it counts with '--on win_rate'."
+    "Also ask this judge which answer of each case is better, in both orders ('pairwise': that of "
+    "AGENTUNIT_JUDGE_URL and AGENTUNIT_JUDGE_MODEL). The win rate is shown; it counts with '--on win_rate'."
 )
 _YES = click.option("-y", "--yes", is_flag=True, help="Send to the judge without asking you first.")
 # What set the judge in earlier versions: the setting that it is in JUDGES_FILE, a suite and the environment.
