@@ -514,7 +514,7 @@ def describe_own_file(names: Iterable[str], path: str) -> str | None:
         return None
     return (
         "holds scores ('agentunit score --out' wrote it) and no records: name the traces that they were made of, or "
-        "write '--out scores.parquet', which gate, compare, show and export read"
+        "write '--out scores.parquet', which show, compare and export read"
     )
 
 
