@@ -42,7 +42,7 @@ help:
 	@echo "make clean      remove the virtual environment and caches"
 
 demo: $(VENV)/.base
-	@$(BIN)/agentunit demo
+	@$(BIN)/agentunit show demo
 	@echo "to use it in this shell: source $(BIN)/activate"
 
 large: $(VENV)/.base

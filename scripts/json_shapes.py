@@ -36,11 +36,11 @@ _COMMANDS = {
     "score": ["score", "demo.jsonl", "--metrics", "contains,tool_success,cost", "--json"],
     "show": ["show", "last", "--json"],
     "compare": ["compare", "last", "last", "--json"],
-    "gate": ["gate", "last", "--gate", "contains >= 0.5", "--json"],
+    "gate": ["show", "last", "--gate", "contains >= 0.5", "--json"],
     "runs": ["runs", "--json"],
     "metrics": ["metrics", "--json"],
     "metrics NAME": ["metrics", "cost", "--json"],
-    "demo": ["demo", "--json"],
+    "demo": ["show", "demo", "--json"],
     "doctor": ["doctor", "--json"],
     "doctor FILE": ["doctor", "demo.jsonl", "--json"],
 }
@@ -80,7 +80,7 @@ def _folder() -> Iterator[None]:
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         try:
-            CliRunner().invoke(cli, ["demo", "--save", "demo.jsonl"])
+            CliRunner().invoke(cli, ["convert", "demo", "--out", "demo.jsonl"])
             yield
         finally:
             os.chdir(kept[1])

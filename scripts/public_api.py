@@ -121,15 +121,15 @@ def _spelled(value: Any) -> str:
 
 def _commands() -> Iterator[str]:
     context = click.Context(cli)
-    for name in cli.list_commands(context):
-        command = cli.get_command(context, name)
+    commands = {name: cli.get_command(context, name) for name in cli.list_commands(context)}
+    for name, command in {"": cli, **commands}.items():
         assert command is not None
         for each in command.params:
             if isinstance(each, click.Option):
                 shape = "flag" if each.is_flag else _type_name(each.type)
                 spelled = ", ".join(sorted((*each.opts, *each.secondary_opts)))
                 more = " several" if each.multiple else ""
-                yield f"option agentunit {name} {spelled}: {shape}{more}"
+                yield f"option {f'agentunit {name}'.strip()} {spelled}: {shape}{more}"
             else:
                 count = "any number" if each.nargs < 0 else str(each.nargs)
                 yield f"argument agentunit {name} {each.name}: {count}{', required' if each.required else ''}"

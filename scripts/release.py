@@ -167,7 +167,7 @@ def smoke_test(bin_folder: Path, folder: Path, backend: str) -> None:
     stated = versions()["agentunit-eval"]
     if stated not in agentunit("--version"):
         raise ReleaseError(f"the installed command does not say version {stated}")
-    demo = json.loads(agentunit("demo", "--json"))
+    demo = json.loads(agentunit("show", "demo", "--json"))
     taken = {row["backend"] for row in demo["metrics"] if row["metric"] == "faithfulness"}
     if taken != {backend}:
         raise ReleaseError(f"the demo scored faithfulness by {sorted(taken)} instead of {backend!r}")

@@ -37,7 +37,7 @@ def main() -> int:
 
         printed("init")
         draw("first-verdict", "agentunit run suite.py", printed(*COMMAND))
-        draw("findings", "agentunit demo", printed("demo"))
+        draw("findings", "agentunit show demo", printed("show", "demo"))
     return 0
 
 

@@ -28,22 +28,22 @@ def call(*arguments, codes=(0,)):
     done = CliRunner().invoke(cli, arguments)
     assert done.exit_code in codes, f"agentunit {' '.join(arguments)}: {done.exit_code}: {done.output[-800:]}"
 
-call("demo")
-call("demo", "--save", "demo.jsonl")
+call("show", "demo")
+call("convert", "demo", "--out", "demo.jsonl")
 call("doctor")
 with open("demo.jsonl") as records, open("few.jsonl", "w") as few:
     few.writelines(line for _, line in zip(range(5), records))
 call("doctor", "few.jsonl")
 call("score", "few.jsonl", "--out", "scores.jsonl")
 call("convert", "few.jsonl", "--out", "converted.jsonl")
-call("redact", "few.jsonl", "--out", "masked.jsonl")
+call("convert", "--mask", "few.jsonl", "--out", "masked.jsonl")
 call("metrics")
 call("init", "--ci")
 call("run", "suite.py", "--yes", codes=(1,))
 call("show", "last")
 call("runs")
 call("compare", "last", "last")
-call("gate", "last", "--gate", "contains >= 0.1")
+call("show", "last", "--gate", "contains >= 0.1")
 for name in ("run.html", "run.md", "run.json", "junit.xml", "run.csv"):
     call("export", "last", "--to", name, codes=(0, 1))
 call("view", "--bundle", "site")

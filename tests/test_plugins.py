@@ -156,7 +156,9 @@ def test_what_does_not_load_is_named_once_and_harms_nothing(
     assert "of broken-plugin 1.0 does not load" in " ".join(scored.stderr.split())
     assert "Traceback" not in scored.output
     findings = {each["part"]: each for each in json.loads(invoke("doctor", "--json").stdout)}
-    redacted = invoke("redact", ROOT / "examples" / "plugin" / "tickets.jsonl", "--check", "--backend", "broken")
+    redacted = invoke(
+        "convert", "--mask", ROOT / "examples" / "plugin" / "tickets.jsonl", "--check", "--backend", "broken"
+    )
     assert redacted.exit_code == 2
     assert "detector 'broken' of broken-plugin 1.0 does not load" in " ".join(redacted.stderr.split())
     listed = invoke("runs", "--store", "broken://ada:hunter2@host/runs")

@@ -82,7 +82,7 @@ def test_one_that_does_not_load_is_a_line_that_names_its_package(
 def test_shells_complete_them(install_package: Callable[..., Path]) -> None:
     site = installed(install_package, GREET)
     done = completed("g", site)
-    assert (done.stdout.splitlines(), done.stderr) == (["plain,gate", "plain,greet"], "")
+    assert (done.stdout.splitlines(), done.stderr) == (["plain,greet"], "")
 
 
 def test_our_names_stay_ours_and_no_metadata_is_read_for_them(

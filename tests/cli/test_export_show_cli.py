@@ -17,7 +17,6 @@ from viewer_client import report_text
 import agentunit
 from agentunit import DatasetCase, Outcome, Record, TraceLog
 from agentunit.cli.export import export
-from agentunit.cli.import_run import import_run
 from agentunit.cli.runs import runs
 from agentunit.cli.show import show
 from agentunit.datasets.demo import demo_records
@@ -25,7 +24,7 @@ from agentunit.installation import install_command
 from agentunit.store.sqlite import Store
 
 Verb = Callable[..., Result]
-VERBS = {"export": export, "import": import_run, "runs": runs, "show": show}
+VERBS = {"export": export, "runs": runs, "show": show}
 
 
 def add_run(store: Store, run_id: str, records: list[Record], *, repeats: int = 1, created_at: float = 1.7e9) -> None:
@@ -155,7 +154,7 @@ def test_of_a_repeated_case_the_worst_repeat_is_shown(verb):
 
 def test_no_control_character_reaches_the_terminal(verb):
     odd = "odd\x1b[31m"
-    for arguments in ([], [odd], [odd, "--full"], ["od"], ["\x1b"]):
+    for arguments in ([], [odd], [odd, "--why"], ["od"], ["\x1b"]):
         result = verb("show", "last", *arguments)
         assert "\x1b" not in result.output, arguments
     assert "\x1b" not in verb("runs").output
@@ -228,7 +227,7 @@ def test_gates_can_be_given_anew(verb):
 
 def test_a_run_goes_to_a_file_and_comes_back(verb):
     assert verb("export", "20250101", "--to", "main.json.gz").exit_code == 0
-    result = verb("import", "main.json.gz", "--as", "main")
+    result = verb("runs", "--import", "main.json.gz", "--as", "main")
     assert result.exit_code == 0, result.output
     assert result.stdout == "65 cases of 'desk' imported as run main   next: agentunit show main\n"
     for name in ("20250101", "main"):
@@ -238,20 +237,19 @@ def test_a_run_goes_to_a_file_and_comes_back(verb):
 
 def test_an_import_into_a_new_store_makes_it(verb):
     verb("export", "20250101", "--to", "main.json")
-    assert verb("import", "main.json", "--store", "new/runs.db").exit_code == 0
+    assert verb("runs", "--import", "main.json", "--store", "new/runs.db").exit_code == 0
     assert "65/65" in verb("runs", "--store", "new/runs.db").stdout
 
 
 def test_an_import_that_cannot_be_is_one_line(verb):
     Path("notes.json").write_text("not a run")
     for arguments in (["nosuch.json"], ["notes.json"]):
-        result = verb("import", *arguments)
+        result = verb("runs", "--import", *arguments)
         assert result.exit_code == 3
         assert len(result.stderr.splitlines()) == 1
-    assert verb("import", "notes.json", "--as", " ").exit_code == 2
-    assert verb("import", "notes.json", "--as", "main").exit_code == 2
-    verb("export", "20250101", "--to", "main.json")
-    assert verb("import", "main.json", "--out", "x").exit_code == 2
+    assert verb("runs", "--import", "notes.json", "--as", " ").exit_code == 2
+    assert "'agentunit init FOLDER --from FILE'" in verb("runs", "--import", "notes.json", "--as", "main").stderr
+    assert verb("runs", "--as", "main").exit_code == 2
 
 
 def test_a_question_about_a_run_changes_nothing_that_is_said_of_it(invoke):
@@ -263,10 +261,10 @@ def test_a_question_about_a_run_changes_nothing_that_is_said_of_it(invoke):
     assert invoke("run", "suite.py", "--name", "desk").exit_code == 0
     assert invoke("export", "desk", "--to", "desk.json").exit_code == 0
     kept = Path("desk.json").read_bytes()
-    assert invoke("gate", "desk.json", "-g", "exact_match >= 0.9").exit_code == 1
+    assert invoke("show", "desk.json", "-g", "exact_match >= 0.9").exit_code == 1
     assert Path("desk.json").read_bytes() == kept
     assert "gate, " not in invoke("show", "desk").stdout
-    assert invoke("gate", "desk", "-g", "exact_match >= 0.9").exit_code == 1
+    assert invoke("show", "desk", "-g", "exact_match >= 0.9").exit_code == 1
     sentence = "PASS: 1 gate met; 2 cases: 1 fine, 1 wrong"
     said, beside, *_, step = invoke("show", "desk").stdout.splitlines()
     assert (said, step) == (sentence, "next: agentunit show desk q2")
@@ -379,7 +377,7 @@ def test_an_export_that_decides_ends_with_its_verdict(verb, target, gate, code):
 
 
 def test_a_case_of_a_record_file_is_shown_with_its_scores(invoke):
-    assert invoke("demo", "--save", "traces.jsonl").exit_code == 0
+    assert invoke("convert", "demo", "--out", "traces.jsonl").exit_code == 0
     shown = invoke("show", "traces.jsonl", "desk-016", env={"AGENTUNIT_BACKEND": "lexical"})
     assert shown.exit_code == 0, shown.output
     assert "desk-016" in shown.stdout
@@ -457,11 +455,14 @@ def test_a_report_says_that_names_stay_unless_the_store_keeps_masked_text(verb):
     for target in ("run.html", "run.md", "-"):
         result = verb("export", "last", "--to", target, *(("--format", "markdown") if target == "-" else ()))
         assert result.stderr.count(said) == 1
-        assert "'agentunit redact last --out FILE' masks the records" in result.stderr
+        assert "'agentunit convert last --mask --out FILE' masks the records" in result.stderr
         assert said not in result.stdout
     assert verb("export", "last", "--to", "run.json").exit_code == 0
     stderr = verb("export", "run.json", "--to", "run.html", "--store", "no/store.db").stderr
-    assert f"{said}: 'agentunit import run.json' takes the run in, and 'agentunit redact RUN --out FILE'" in stderr
+    assert (
+        f"{said}: 'agentunit runs --import run.json' takes the run in, and 'agentunit convert RUN --mask --out FILE'"
+        in stderr
+    )
     assert said not in verb("export", "last", "--to", "scores.csv").output
     assert said not in verb("export", "last", "--to", "run.html", "--show-personal-data").output
     with Store("masked.db") as store:

@@ -10,7 +10,7 @@ from kept_records import add_record
 
 from agentunit.cli.compare import compare
 from agentunit.cli.export import export
-from agentunit.cli.gate import gate
+from agentunit.cli.show import show
 from agentunit.core.codec import decode_record
 from agentunit.core.results import MetricResult, Score
 from agentunit.store.opening import DEFAULT_PATH
@@ -57,12 +57,18 @@ def make_run(name, metrics, *, settings=None, n_failed=0, path=DEFAULT_PATH, sta
 PERFECT = {"tool_success": [1.0] * 80, "exact_match": [1.0] * 80}
 
 
-# gate
+# show --gate
+
+
+def gate(*arguments):
+    """Decide by the gates that are named, or by those of the run."""
+    has_gate = {"-g", "--gate"} & set(arguments)
+    return invoke(show, *arguments, *(() if has_gate else ("--gate", "stored")))
 
 
 def test_the_stored_gates_decide():
     run_id = make_run("good", PERFECT, settings={"gates": GATES})
-    result = invoke(gate)
+    result = gate()
     assert result.exit_code == 0, result.output
     lines = result.output.splitlines()
     assert any(line.startswith("tool_success >= 0.8") and " met " in line and "80/80" in line for line in lines)
@@ -74,7 +80,7 @@ def test_the_stored_gates_decide():
 def test_a_failed_gate_names_the_cases_and_the_next_command():
     values = {"tool_success": [1.0] * 80, "exact_match": [1.0] * 17 + [0.0] + [1.0] * 61 + [0.5]}
     run_id = make_run("bad", values, settings={"gates": GATES})
-    result = invoke(gate, "bad")
+    result = gate("bad")
     assert result.exit_code == 1
     assert "2 of 80 values are not == 1: q17, q79" in result.output
     assert "FAIL: 2 wrong (q17, q79: 0, needs 1); exact_match all == 1: 2 of 80 values are not == 1" in result.output
@@ -83,20 +89,20 @@ def test_a_failed_gate_names_the_cases_and_the_next_command():
 
 def test_gates_of_the_command_line_take_their_place():
     make_run("run", PERFECT, settings={"gates": ["tool_success > 1"]})
-    assert invoke(gate).exit_code == 1
-    assert invoke(gate, "last", "--gate", "tool_success >= 1", "-g", "exact_match min == 1").exit_code == 0
+    assert gate().exit_code == 1
+    assert gate("last", "--gate", "tool_success >= 1", "-g", "exact_match min == 1").exit_code == 0
 
 
 def test_a_bad_expression_is_a_usage_error():
     make_run("run", PERFECT)
-    result = invoke(gate, "last", "--gate", "tool_success => 1")
+    result = gate("last", "--gate", "tool_success => 1")
     assert result.exit_code == 2
     assert "did you mean 'tool_success >= 1'?" in result.output
 
 
 def test_nothing_to_decide_is_a_usage_error():
     make_run("run", PERFECT)
-    result = invoke(gate)
+    result = gate()
     assert result.exit_code == 2
     assert "has no gates: give some with --gate, or a --baseline" in result.output
 
@@ -104,26 +110,26 @@ def test_nothing_to_decide_is_a_usage_error():
 def test_errors_beyond_the_allowance():
     values = {"tool_success": [1.0] * 78 + [None] * 2}
     make_run("errors", values, settings={"gates": ["tool_success >= 0.8"], "max_errors": 3}, n_failed=1)
-    assert invoke(gate).exit_code == 0  # one failed case and two error scores, three allowed
-    result = invoke(gate, "last", "--max-errors", 2)
+    assert gate().exit_code == 0  # one failed case and two error scores, three allowed
+    result = gate("last", "--max-errors", 2)
     assert result.exit_code == 3
     assert "ERRORS: failed cases and scores: 3, allowed: 2" in result.output
-    assert invoke(gate, "last", "--max-errors", 0, "-g", "tool_success <= 0.5").exit_code == 1
+    assert gate("last", "--max-errors", 0, "-g", "tool_success <= 0.5").exit_code == 1
 
 
 def test_coverage_of_the_run_or_of_the_command_line():
     make_run("gaps", {"tool_success": [1.0] * 60 + [None] * 20}, settings={"gates": GATES[:1], "min_coverage": 0.7})
-    assert invoke(gate, "last", "--max-errors", 20).exit_code == 0
-    result = invoke(gate, "last", "--max-errors", 20, "--min-coverage", 0.9)
+    assert gate("last", "--max-errors", 20).exit_code == 0
+    result = gate("last", "--max-errors", 20, "--min-coverage", 0.9)
     assert result.exit_code == 1
     assert "only 60 of 80 records scored, 90% are needed" in " ".join(result.output.split())
-    assert invoke(gate, "last", "--min-coverage", 90).exit_code == 2
+    assert gate("last", "--min-coverage", 90).exit_code == 2
 
 
 def test_json_has_everything():
     values = {"tool_success": [1.0] * 79 + [0.0]}
     run_id = make_run("run", values)
-    result = invoke(gate, "last", "-g", "tool_success all == 1", "--baseline", "last", "--json")
+    result = gate("last", "-g", "tool_success all == 1", "--baseline", "last", "--json")
     assert result.exit_code == 1
     data = json.loads(result.output)
     assert (data["run"], data["exit_code"], data["n_errors"], data["max_errors"]) == (run_id, 1, 0, 0)
@@ -137,7 +143,7 @@ def test_an_exported_file_needs_no_store():
     run_id = make_run("elsewhere", PERFECT, settings={"gates": GATES}, path="elsewhere.db")
     with Store("elsewhere.db") as store:
         export_run(store, run_id, "main.json")
-    result = invoke(gate, "main.json", "--baseline", "main.json")
+    result = gate("main.json", "--baseline", "main.json")
     assert result.exit_code == 0, result.output
     assert "next: agentunit show main.json" in result.output
     assert not Path(DEFAULT_PATH).exists()
@@ -149,13 +155,13 @@ def test_against_a_baseline_file():
     with Store() as store:
         export_run(store, base, "main.json.gz")
     run_id = make_run("new", worse, settings={"gates": ["tool_success >= 0.7"]})
-    assert invoke(gate, "new").exit_code == 0
-    result = invoke(gate, "new", "--baseline", "main.json.gz")
+    assert gate("new").exit_code == 0
+    result = gate("new", "--baseline", "main.json.gz")
     assert result.exit_code == 1
     # A rate of tools that worked is no check: it speaks of the run, and of no case.
     assert "FAIL: tool_success 0.75, was 1 (p < 0.001)" in result.output
     assert result.output.splitlines()[-1] == f"next: agentunit show {run_id}"
-    assert invoke(gate, "new", "--baseline", "main.json.gz", "--metrics", "exact_match").exit_code == 0
+    assert gate("new", "--baseline", "main.json.gz", "--metrics", "exact_match").exit_code == 0
 
 
 @pytest.mark.parametrize(
@@ -172,7 +178,7 @@ def test_against_a_baseline_file():
 )
 def test_mistakes_are_one_line(arguments, code, words):
     make_run("run", PERFECT)
-    result = invoke(gate, *arguments)
+    result = gate(*arguments)
     assert result.exit_code == code
     assert words in result.output
     assert "Traceback" not in result.output
@@ -181,7 +187,7 @@ def test_mistakes_are_one_line(arguments, code, words):
 def test_a_file_that_is_no_run():
     make_run("run", PERFECT)
     Path("x.json").write_text("{}")
-    result = invoke(gate, "x.json", "-g", "tool_success >= 0")
+    result = gate("x.json", "-g", "tool_success >= 0")
     assert result.exit_code == 3
     assert "x.json is not an exported run" in result.output
 
@@ -189,12 +195,12 @@ def test_a_file_that_is_no_run():
 def test_the_store_of_the_environment(monkeypatch):
     make_run("run", PERFECT, settings={"gates": GATES}, path="here.db")
     monkeypatch.setenv("AGENTUNIT_STORE", "here.db")
-    assert invoke(gate).exit_code == 0
+    assert gate().exit_code == 0
 
 
 def test_hostile_names_do_not_reach_the_terminal():
     make_run("run", {"tool_success": [0.0] * 80, "x\x1b[2J": [1.0] * 80})
-    result = invoke(gate, "last", "-g", "tool_success >= 1", "-g", "nope >= 1", "--baseline", "last")
+    result = gate("last", "-g", "tool_success >= 1", "-g", "nope >= 1", "--baseline", "last")
     assert "\x1b[2J" not in result.output
 
 
@@ -242,9 +248,9 @@ def test_several_runs_against_the_first():
     assert ["exact_match", "1.00", "1.00", "no", "change", "0.75", "regression"] in lines
     assert ["q0", "ok", "ok", "newly", "failing"] in lines
     assert "worse: FAIL: 20 newly failing, more than chance makes (q0, q1, q2, q3 and 16 more" in result.output
-    assert "… and 10 more cases (--all shows them)" in result.output
+    assert "… and 10 more cases (--why shows them)" in result.output
     assert "\nq19 " not in result.output
-    assert "\nq19 " in invoke(compare, "base", "same", "worse", "--all").output
+    assert "\nq19 " in invoke(compare, "base", "same", "worse", "--why").output
     assert result.output.splitlines()[-1] == "next: agentunit export same worse --baseline base --to report.html"
     data = json.loads(invoke(compare, "base", "same", "worse", "--json").output)
     assert [each["exit_code"] for each in data["comparisons"]] == [0, 1]
@@ -263,7 +269,7 @@ def test_several_runs_against_the_first():
 def test_what_newly_fails_and_may_be_chance_is_named_with_the_command_that_tells():
     base = make_run("base", {"exact_match": [1.0] * 9 + [0.0]})
     new = make_run("new", {"exact_match": [0.0] + [1.0] * 9})
-    for command, runs in ((compare, ["base", "new"]), (gate, ["new", "--baseline", "base"])):
+    for command, runs in ((compare, ["base", "new"]), (show, ["new", "--baseline", "base"])):
         result = invoke(command, *runs)
         assert result.exit_code == 4
         assert "CANNOT TELL: 1 newly failing, not tried to the end (q0: 0, needs 1)" in result.output
@@ -275,7 +281,7 @@ def test_what_newly_fails_and_may_be_chance_is_named_with_the_command_that_tells
 @pytest.mark.parametrize("unsure", ["pass", "fail", "by-case"])
 def test_what_counted_where_nothing_could_be_told_is_accepted_with_a_note(unsure):
     make_run("base", PERFECT)
-    for command, runs in ((compare, ["base", "base"]), (gate, ["base", "--baseline", "base"])):
+    for command, runs in ((compare, ["base", "base"]), (show, ["base", "--baseline", "base"])):
         result = invoke(command, *runs, "--unsure", unsure)
         assert result.exit_code == 0
         assert f"note: --unsure {unsure} has no effect any more" in result.stderr
@@ -316,7 +322,7 @@ def test_compare_as_json():
     assert data["comparison"]["n_paired"] == 80
 
 
-@pytest.mark.parametrize("command", [gate, compare])
+@pytest.mark.parametrize("command", [show, compare])
 def test_help_says_what_the_exit_codes_mean(command):
     result = invoke(command, "--help")
     assert result.exit_code == 0
@@ -329,12 +335,12 @@ def test_help_says_what_the_exit_codes_mean(command):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ((gate, "last", "-g", "tool_sucess >= 0.8"), "has no scores of 'tool_sucess'; did you mean 'tool_success'?"),
-        ((gate, "last", "-g", "cost <= 1"), "has no scores of 'cost'; it has tool_success: 'agentunit score 20"),
-        ((gate, "last", "-g", "cost <= 1"), " --metrics cost' adds them"),
-        ((gate, "last", "-g", "tool_success[trac] >= 0.8"), "was not scored by 'trac'; did you mean 'trace'?"),
+        ((show, "last", "-g", "tool_sucess >= 0.8"), "has no scores of 'tool_sucess'; did you mean 'tool_success'?"),
+        ((show, "last", "-g", "cost <= 1"), "has no scores of 'cost'; it has tool_success: 'agentunit score 20"),
+        ((show, "last", "-g", "cost <= 1"), " --metrics cost' adds them"),
+        ((show, "last", "-g", "tool_success[trac] >= 0.8"), "was not scored by 'trac'; did you mean 'trace'?"),
         (
-            (gate, "last", "--baseline", "last", "-m", "tool_sucess"),
+            (show, "last", "--baseline", "last", "-m", "tool_sucess"),
             "received 'tool_sucess'; did you mean 'tool_succes",
         ),
         ((compare, "last", "last", "-m", "tool_sucess"), "received 'tool_sucess'; did you mean 'tool_success'?"),
@@ -353,7 +359,7 @@ def test_a_misspelt_name_is_a_usage_error_with_the_nearest_one(arguments, senten
 
 def test_gates_of_the_run_itself_cannot_be_answered_without_their_metric():
     make_run("desk", {"tool_success": [1.0] * 5}, settings={"gates": ["exact_match all == 1"]})
-    assert invoke(gate, "last").exit_code == 3
+    assert gate("last").exit_code == 3
 
 
 def test_a_file_of_traces_becomes_a_run_with_the_metrics_of_its_gates():
@@ -368,17 +374,17 @@ def test_a_file_of_traces_becomes_a_run_with_the_metrics_of_its_gates():
         for number, status in enumerate(["success"] * 9 + ["error"])
     ]
     Path("traces.jsonl").write_text("\n".join(lines))
-    result = invoke(gate, "traces.jsonl", "--gate", "tool_success >= 0.8", "--gate", "response_time max <= 1")
+    result = gate("traces.jsonl", "--gate", "tool_success >= 0.8", "--gate", "response_time max <= 1")
     assert result.exit_code == 0, result.output
     assert "PASS: 2 gates met" in result.output
-    assert invoke(gate, "traces.jsonl", "--gate", "tool_success all == 1").exit_code == 1
+    assert gate("traces.jsonl", "--gate", "tool_success all == 1").exit_code == 1
     # The same records are one run, however often they are named.
     with Store(DEFAULT_PATH) as store:
         assert len(store.runs()) == 1
     written = invoke(export, "traces.jsonl", "--gate", "tool_success all == 1", "--to", "comment.md")
     assert written.exit_code == 0, written.output
     assert Path("comment.md").read_text(encoding="utf-8").startswith("### `traces.jsonl`: ❌ FAIL\n")
-    assert invoke(gate, "traces.jsonl", "--gate", "tool_success >=").exit_code == 2
+    assert gate("traces.jsonl", "--gate", "tool_success >=").exit_code == 2
 
 
 # what a gate names
@@ -391,7 +397,7 @@ def test_a_file_of_traces_becomes_a_run_with_the_metrics_of_its_gates():
         ("faithfulness[lexicl] >= 0.9", "faithfulness has no backend 'lexicl'; did you mean 'lexical'?"),
     ],
 )
-@pytest.mark.parametrize("command", [(gate,), (export, "--to", "report.md")])
+@pytest.mark.parametrize("command", [(show,), (export, "--to", "report.md")])
 def test_a_slip_in_a_gate_is_refused_before_traces_become_a_run(command, expression, said):
     Path("traces.jsonl").write_text('{"case": {"id": "q1"}, "outcome": "x"}\n')
     verb, *more = command
@@ -404,7 +410,7 @@ def test_a_slip_in_a_gate_is_refused_before_traces_become_a_run(command, express
 @pytest.mark.parametrize("option", [("-m", "cost"), ("--on", "cost"), ("--margin", "0.1")])
 def test_what_is_compared_needs_a_baseline(option):
     make_run("good", PERFECT, settings={"gates": GATES})
-    result = invoke(gate, "last", *option)
+    result = gate("last", *option)
     assert result.exit_code == 2
     assert "is compared with --baseline RUN, and there is none" in result.stderr
 
@@ -418,14 +424,14 @@ def test_a_gate_that_covers_too_little_says_how_to_ask_for_less():
         for at in range(9)
     ]
     Path("traces.jsonl").write_text("".join(json.dumps(each) + "\n" for each in records))
-    result = invoke(gate, "traces.jsonl", "--gate", "exact_match >= 0.9", "--json")
+    result = gate("traces.jsonl", "--gate", "exact_match >= 0.9", "--json")
     assert result.exit_code == 1
     decided = json.loads(result.stdout)
     assert decided["decision"]["headline"] == "FAIL: exact_match >= 0.9: only 3 of 9 records scored, 80% are needed"
     advised = decided["gates"][0]["reason"].rpartition("if the others need no score: ")[2].strip("'")
     assert advised == "exact_match >= 0.9 coverage 0.33"
-    assert invoke(gate, "traces.jsonl", "--gate", advised).exit_code == 0
-    missed = invoke(gate, "traces.jsonl", "--gate", "exact_match < 0.5")
+    assert gate("traces.jsonl", "--gate", advised).exit_code == 0
+    missed = gate("traces.jsonl", "--gate", "exact_match < 0.5")
     assert "need no score" not in missed.output
 
 
@@ -435,7 +441,7 @@ def test_records_to_which_a_metric_does_not_apply_are_not_missing():
         for at in range(9)
     ]
     Path("traces.jsonl").write_text("".join(json.dumps(each) + "\n" for each in records))
-    result = invoke(gate, "traces.jsonl", "--gate", "tool_success >= 0.9")
+    result = gate("traces.jsonl", "--gate", "tool_success >= 0.9")
     assert result.exit_code == 0
     assert " 3/3 " in result.output
 
@@ -466,7 +472,7 @@ def test_export_prints_the_verdict_that_it_writes():
 )
 def test_a_threshold_outside_of_the_metrics_range_is_refused(expression, hint):
     make_run("main", PERFECT)
-    result = invoke(gate, "last", "--gate", expression)
+    result = gate("last", "--gate", expression)
     assert result.exit_code == 2
     assert f"lie between 0 and 1{hint}" in result.output
 
@@ -474,4 +480,4 @@ def test_a_threshold_outside_of_the_metrics_range_is_refused(expression, hint):
 @pytest.mark.parametrize("expression", ["tool_success >= 0", "tool_success sum >= 80", "mine >= -5", "mine <= 90"])
 def test_a_threshold_is_refused_only_where_the_range_is_known_and_closed(expression):
     make_run("main", {**PERFECT, "mine": [1.0] * 80})
-    assert invoke(gate, "last", "--gate", expression).exit_code == 0
+    assert gate("last", "--gate", expression).exit_code == 0

@@ -42,7 +42,7 @@ def forged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     header["header"]["settings"]["gates"] = ["harmful:harm >= 0.1"]
     header["header"]["id"] = "forged"
     (tmp_path / "forged.json").write_text("\n".join([json.dumps(header), *cases]) + "\n")
-    assert CliRunner().invoke(cli, ["import", "forged.json"]).exit_code == 0
+    assert CliRunner().invoke(cli, ["runs", "--import", "forged.json"]).exit_code == 0
     return "forged"
 
 
@@ -61,7 +61,10 @@ def test_a_gate_of_a_run_that_names_a_module_is_refused_by_name(forged: str, arg
     assert not Path("imported").exists()
 
 
-@pytest.mark.parametrize("arguments", [["show", "forged"], ["gate", "forged"], ["gate", "forged.json"], ["runs"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [["show", "forged"], ["show", "forged", "--gate", "stored"], ["show", "forged.json", "--gate", "stored"], ["runs"]],
+)
 def test_looking_at_such_a_run_imports_nothing(forged: str, arguments: list[str]) -> None:
     CliRunner().invoke(cli, arguments)
     assert not Path("imported").exists()
@@ -94,6 +97,6 @@ def test_a_setting_of_another_kind_is_refused_when_a_run_is_taken_in(forged: str
     header = json.loads(first)
     header["header"]["settings"][name] = {"a": 1}
     Path("odd.json").write_text("\n".join([json.dumps(header), *cases]) + "\n")
-    result = CliRunner().invoke(cli, ["import", "odd.json", "--as", "odd"])
+    result = CliRunner().invoke(cli, ["runs", "--import", "odd.json", "--as", "odd"])
     assert result.exit_code == 3
     assert name in result.output

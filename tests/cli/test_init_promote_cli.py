@@ -230,7 +230,7 @@ def test_with_a_suite_only_the_workflow_is_written_and_never_twice(call):
 def test_what_each_event_is_held_to(call, tmp_path, event, fork, has_baseline, options):
     call(init, "--ci")
     job, scripts = steps_of(WORKFLOW)
-    Path("agentunit").write_text('#!/bin/sh\n[ "$1" = import ] || for each in "$@"; do echo "$each"; done\n')
+    Path("agentunit").write_text('#!/bin/sh\n[ "$1" = runs ] || for each in "$@"; do echo "$each"; done\n')
     Path("agentunit").chmod(0o755)
     if has_baseline:
         Path("main-branch").mkdir()

@@ -171,7 +171,7 @@ def test_the_printed_command_asks_for_a_suite_where_the_run_has_none_that_may_be
     three_broken("export", "new", "--to", "new.json")
     run_id = json.loads(three_broken("runs", "--json").stdout)[0]["id"]
     assert three_broken("runs", "--delete", run_id).exit_code == 0
-    assert three_broken("import", "new.json").exit_code == 0
+    assert three_broken("runs", "--import", "new.json").exit_code == 0
     compared = three_broken("compare", "main", "new")
     command = re.search(r"agentunit (rerun \S+ --newly-failing --suite SUITE --baseline \S+)", compared.stdout)
     assert command is not None, compared.stdout

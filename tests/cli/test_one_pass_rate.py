@@ -67,7 +67,7 @@ def test_every_command_says_the_size_of_a_run_in_cases_and_repeats(invoke):
     said = [
         invoke("export", "last", "--to", "run.json").stdout,
         invoke("export", "last", "--to", "run.html").stdout,
-        invoke("import", "run.json", "--as", "copy").stdout,
+        invoke("runs", "--import", "run.json", "--as", "copy").stdout,
         invoke("runs", "--delete", "copy").stdout,
     ]
     assert [text for text in said if "60 cases × 2 repeats" not in text] == []

@@ -17,7 +17,7 @@ from agentunit.core.records import Record
 from agentunit.core.results import MetricResult, Score
 from agentunit.installation import install_command
 from agentunit.metrics.base import MetricInfo
-from agentunit.metrics.registry import registry
+from agentunit.metrics.registry import DEFAULT_METRICS, registry
 from agentunit.store.sqlite import Store
 
 
@@ -27,6 +27,18 @@ def test_metrics_lists_every_name(invoke):
     for name in registry.names():
         assert name in result.stdout
     assert "faithfulness ↑ *" in result.stdout
+
+
+def test_metrics_begins_with_the_standard_set_and_unfolds_families(invoke):
+    folded, family, whole = (invoke("metrics", *words).stdout for words in ((), ("privacy",), ("--why",)))
+    standard, _, others = folded.partition("by family")
+    assert [line.split()[0] for line in standard.splitlines() if "*" in line] == list(DEFAULT_METRICS)
+    assert "pii_leakage ↑" not in folded
+    assert "pii_leakage" in others
+    assert "pii_leakage ↑" in family
+    assert "carbon" not in family
+    assert len(folded.splitlines()) < 30 < len(whole.splitlines())
+    assert {each["family"] for each in json.loads(invoke("metrics", "privacy", "--json").stdout)} == {"privacy"}
 
 
 def test_metrics_as_json_is_the_whole_catalog(invoke):
@@ -72,7 +84,7 @@ def test_doctor_names_what_is_missing_and_the_command(invoke, monkeypatch):
     works = next(line for line in result.stdout.splitlines() if line.startswith("works: "))
     assert works.startswith("works: base install, prices, ")
     assert "list prices" not in result.stdout
-    assert "list prices" in invoke("doctor", "--all").stdout
+    assert "list prices" in invoke("doctor", "--why").stdout
     found = {each["part"]: each for each in json.loads(invoke("doctor", "--json").stdout)}
     assert found["extra zstd"]["state"] == "missing"
     assert found["extra prices"]["state"] == "ok"
@@ -84,7 +96,7 @@ def test_doctor_names_what_is_missing_and_the_command(invoke, monkeypatch):
 
 
 def test_demo_prints_its_table_and_the_next_command(invoke):
-    result = invoke("demo")
+    result = invoke("show", "demo")
     assert result.exit_code == 0, result.output
     assert result.stdout.startswith("65 cases: ")
     for heading in (
@@ -100,21 +112,21 @@ def test_demo_prints_its_table_and_the_next_command(invoke):
     # A long cell goes on in a line that begins with spaces.
     assert sum(not line.startswith(" ") for line in table.splitlines()) == 11
     assert "cost ↓" in table
-    assert "token_usage ↓" in invoke("demo", "--all").stdout
-    assert "more rows" not in invoke("demo", "--all").stdout
+    assert "token_usage ↓" in invoke("show", "demo", "--why").stdout
+    assert "more rows" not in invoke("show", "demo", "--why").stdout
 
 
 def test_what_demo_tells_to_do_next_works(invoke):
-    (line,) = [line for line in invoke("demo").stdout.splitlines() if line.startswith("next: ")]
+    (line,) = [line for line in invoke("show", "demo").stdout.splitlines() if line.startswith("next: ")]
     result = invoke(*line.removeprefix("next: ").split("   ")[0].split()[1:])
     assert result.exit_code == 0, result.output
 
 
-def test_help_shows_six_commands_first_and_the_others_below(invoke):
+def test_help_shows_five_commands_first_and_the_others_below(invoke):
     first, _, more = invoke("--help").stdout.partition("Commands:")[2].partition("More:")
     names = [line.split()[0] for line in first.splitlines() if re.match(r"  \w", line)]
-    assert names == ["init", "run", "score", "compare", "show", "demo"]
-    assert "  gate " in more
+    assert names == ["init", "run", "score", "compare", "show"]
+    assert "  label " in more
     assert "  run " not in more
 
 
@@ -186,8 +198,8 @@ def test_the_json_of_a_metric_holds_every_fact_about_it(invoke):
         (["show", "last", "--json"], 0),
         (["show", "last", "a"], 0),
         (["export", "last", "--to", "-", "--format", "csv"], 0),
-        (["gate", "last", "-g", "exact_match >= 0.5"], 1),
-        (["gate", "last", "-g", "exact_match >= 0.5", "--json"], 1),
+        (["show", "last", "-g", "exact_match >= 0.5"], 1),
+        (["show", "last", "-g", "exact_match >= 0.5", "--json"], 1),
         (["compare", "last", "last"], 0),
     ],
     ids=str,

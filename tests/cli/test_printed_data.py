@@ -45,12 +45,12 @@ FILES = {
         ("doctor", "data.csv"),
         ("convert", "spans.json", "--out", "out.jsonl"),
         ("convert", "records.jsonl", "--out", "out.jsonl"),
-        ("redact", "spans.json", "--out", "out.jsonl"),
-        ("redact", "records.jsonl", "--out", "out.jsonl"),
-        ("redact", "--check", "records.jsonl"),
-        ("validity", "--labels", "labels.csv", "records.jsonl"),
-        ("validity", "--labels", "labels.csv", "records.jsonl", "--json"),
-        ("import", "tests.json", "--out", "suite"),
+        ("convert", "--mask", "spans.json", "--out", "out.jsonl"),
+        ("convert", "--mask", "records.jsonl", "--out", "out.jsonl"),
+        ("convert", "--check", "records.jsonl"),
+        ("label", "--measure", "--labels", "labels.csv", "records.jsonl"),
+        ("label", "--measure", "--labels", "labels.csv", "records.jsonl", "--json"),
+        ("init", "suite", "--from", "tests.json"),
     ],
 )
 def test_what_is_printed_of_data_is_masked(invoke: Any, arguments: tuple[str, ...]) -> None:

@@ -11,13 +11,13 @@ RECORDS = "".join(
     f'{{"case": {{"id": "q{at}"}}, "trace": {{"metadata": {{"cost": 0.5}}}}, "outcome": "x"}}\n' for at in range(30)
 )
 VERBS = {
-    "gate": ("gate", "{}", "-g", "cost <= 1"),
+    "gate": ("show", "{}", "-g", "cost <= 1"),
     "compare": ("compare", "{}", "{}"),
     "show": ("show", "{}"),
     "export": ("export", "{}", "--to", "report.md"),
     "label": ("label", "{}"),
     "view": ("view", "{}", "--bundle", "site"),
-    "validity": ("validity", "{}"),
+    "validity": ("label", "--measure", "{}"),
 }
 
 
@@ -27,7 +27,7 @@ VERBS = {
 def test_a_path_where_nothing_is_says_that_no_file_is_there(invoke, verb, path, with_store):
     if with_store:
         Path("traces.jsonl").write_text(RECORDS)
-        invoke("gate", "traces.jsonl", "-g", "cost <= 1")
+        invoke("show", "traces.jsonl", "-g", "cost <= 1")
     result = invoke(*(part.format(path) for part in VERBS[verb]))
     assert result.exit_code == 3
     assert f"{path}: no such file, and no run is called so" in result.stderr
@@ -45,22 +45,23 @@ def test_a_file_of_score_lines_is_told_for_what_it_is(invoke, verb):
     assert "--out scores.parquet" in said
 
 
-@pytest.mark.parametrize("verb", ["score", "redact", "convert", "gate"])
+@pytest.mark.parametrize("verb", ["score", "mask", "convert", "gate"])
 def test_an_exported_run_among_traces_says_what_reads_it(invoke, verb):
     Path("traces.jsonl").write_text(RECORDS)
-    invoke("gate", "traces.jsonl", "-g", "cost <= 1")
+    invoke("show", "traces.jsonl", "-g", "cost <= 1")
     invoke("compare", "last", "last")
     assert invoke("export", "last", "--to", "my run.json").exit_code == 0
     if verb != "gate":
-        result = invoke(verb, "my run.json", "--out", "x.jsonl")
+        command = ("convert", "--mask") if verb == "mask" else (verb,)
+        result = invoke(*command, "my run.json", "--out", "x.jsonl")
         assert result.exit_code in (3, 4)
         assert "no trace format" not in result.output
-        said = "my run.json: an exported run: 'agentunit show 'my run.json'' shows it, 'agentunit import 'my run.json''"
+        said = "an exported run: 'agentunit show 'my run.json'' shows it, 'agentunit runs --import 'my run.json''"
         assert said in " ".join(result.output.split())
     # What reads exported runs reads this one, though what was decided about it also speaks of scores and cases.
-    assert invoke("gate", "my run.json", "-g", "cost <= 1").exit_code == 0
+    assert invoke("show", "my run.json", "-g", "cost <= 1").exit_code == 0
     assert invoke("show", "my run.json").exit_code == 0
-    assert invoke("import", "my run.json", "--store", "other.db").exit_code == 0
+    assert invoke("runs", "--import", "my run.json", "--store", "other.db").exit_code == 0
 
 
 @pytest.mark.parametrize("command", [("show", "{}"), ("show", "{}", "q1"), ("score", "{}")])
@@ -77,14 +78,14 @@ def test_the_report_of_pytest_is_told_for_what_it_is(invoke, command):
 def test_records_with_scores_in_fields_of_their_own_are_records(invoke):
     own = '{"index": 0, "case_id": "q", "scores": {}, '
     Path("traces.jsonl").write_text("".join(own + line[1:] + "\n" for line in RECORDS.splitlines()))
-    assert invoke("gate", "traces.jsonl", "-g", "cost <= 1").exit_code == 0
+    assert invoke("show", "traces.jsonl", "-g", "cost <= 1").exit_code == 0
 
 
 def test_a_run_may_be_called_like_a_file(invoke):
     Path("traces.jsonl").write_text(RECORDS)
-    invoke("gate", "traces.jsonl", "-g", "cost <= 1")
+    invoke("show", "traces.jsonl", "-g", "cost <= 1")
     Path("traces.jsonl").unlink()
-    assert invoke("gate", "traces.jsonl", "-g", "cost <= 1").exit_code == 0
+    assert invoke("show", "traces.jsonl", "-g", "cost <= 1").exit_code == 0
 
 
 def test_files_of_traces_are_compared(invoke):

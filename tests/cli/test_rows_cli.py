@@ -50,12 +50,12 @@ def test_a_case_without_an_id_is_shown_by_the_name_that_scoring_gave_it(invoke: 
     result = invoke("show", rows, "case-2")
     assert result.exit_code == 0, result.output
     assert "How high is it?" in result.stdout
-    invoke("gate", rows, "--gate", "exact_match mean >= 0.5")
+    invoke("show", rows, "--gate", "exact_match mean >= 0.5")
     assert "How high is it?" in invoke("show", "last", "case-2").stdout
 
 
 def test_rows_are_gated_and_converted(invoke: Any, rows: str) -> None:
-    gated = invoke("gate", rows, "--gate", "exact_match mean >= 0.5 coverage 0.6")
+    gated = invoke("show", rows, "--gate", "exact_match mean >= 0.5 coverage 0.6")
     assert gated.exit_code == 0, gated.output
     assert invoke("convert", rows, "--out", "records.jsonl").exit_code == 0
     first = json.loads(Path("records.jsonl").read_text().splitlines()[0])
@@ -81,12 +81,12 @@ def test_the_doctor_examines_tests_that_nobody_answered_as_tests(invoke: Any) ->
 
 
 def test_an_import_says_that_recorded_answers_can_be_scored(invoke: Any, rows: str) -> None:
-    result = invoke("import", rows, "--out", "suite")
+    result = invoke("init", "suite", "--from", rows)
     assert result.exit_code == 0, result.output
     assert "2 recorded answers in rows.jsonl: to score them as they are, without an agent" in result.stdout
     assert "next: agentunit score rows.jsonl" in result.stdout
     _write("own.jsonl", [{"question": "Where?", "answer": "Paris", "ground_truth": "Paris"}])
-    assert "recorded answers need none either: 'agentunit score FILE'" in invoke("import", "own.jsonl").stderr
+    assert "recorded answers need none either: 'agentunit score FILE'" in invoke("init", "--from", "own.jsonl").stderr
 
 
 def _doctored(invoke: Any, *records: dict[str, Any]) -> dict[str, Any]:

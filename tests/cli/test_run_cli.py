@@ -216,7 +216,7 @@ def test_a_suite_that_exits_while_it_loads_is_a_usage_error(invoke):
 def test_rerun_adds_a_try_and_another_agent_begins_a_run(invoke):
     write_suite(["a", "boom"])
     invoke("run", "suite.py", "--name", "old")
-    result = invoke("rerun", "old", "q1")
+    result = invoke("rerun", "old", "q1", "--why")
     assert result.exit_code == 1, result.output
     assert "answered failed 2 of 2" in result.stdout
     Path("suite.py").write_text(Path("suite.py").read_text().replace('query == "boom"', "False"))
@@ -248,7 +248,7 @@ def test_new_metrics_over_an_old_run(invoke):
     invoke("run", "suite.py")
     result = invoke("score", "last", "-m", "regex,cost", "--json")
     assert json.loads(result.stdout)["summary"]["n_cases"] == 2
-    assert invoke("gate", "last", "--gate", "exact_match >= 1").exit_code == 0
+    assert invoke("show", "last", "--gate", "exact_match >= 1").exit_code == 0
 
 
 def test_the_step_summary_of_a_ci_run(invoke, monkeypatch):
@@ -664,7 +664,7 @@ def test_an_imported_run_that_is_unfinished_offers_no_suite_of_its_own(invoke):
     assert invoke("run", "suite.py").exit_code == 0
     assert invoke("export", "last", "--to", "run.json").exit_code == 0
     Path("run.json").write_text(Path("run.json").read_text().replace('"status":"finished"', '"status":"stopped"', 1))
-    assert invoke("import", "run.json", "--as", "other").exit_code == 0
+    assert invoke("runs", "--import", "run.json", "--as", "other").exit_code == 0
     shown = invoke("show", "other").output
     assert "agentunit run SUITE --resume" in shown
     assert "run suite.py --resume" not in shown
@@ -677,10 +677,10 @@ def test_run_gate_and_export_compare_by_the_coverage_of_the_suite(invoke):
     write_suite([str(n) for n in range(17)])
     Path("suite.py").write_text(Path("suite.py").read_text() + "\nsuite.min_coverage = 0.95\n")
     codes = [invoke("run", "suite.py", "--baseline", "main.json").exit_code]
-    codes.append(invoke("gate", "last", "--baseline", "main.json").exit_code)
+    codes.append(invoke("show", "last", "--baseline", "main.json", "--gate", "stored").exit_code)
     codes.append(invoke("export", "last", "--to", "report.xml", "--baseline", "main.json").exit_code)
     assert codes == [4, 4, 4]
-    assert "3 only in the baseline" in invoke("gate", "last", "--baseline", "main.json").output
+    assert "3 only in the baseline" in invoke("show", "last", "--baseline", "main.json", "--gate", "stored").output
     assert "<error" in Path("report.xml").read_text()
 
 
@@ -693,14 +693,14 @@ def test_an_imported_run_executes_nothing_of_its_own(invoke):
     Path("run.json").write_text(
         exported.replace("/suite.py", "/evil.py").replace('"settings":{', '"settings":{"foreign":false,', 1)
     )
-    assert invoke("import", "run.json", "--as", "other").exit_code == 0
+    assert invoke("runs", "--import", "run.json", "--as", "other").exit_code == 0
     refused = invoke("rerun", "other", "q0")
     assert refused.exit_code == 2
     assert "was imported from a file" in refused.stderr
     assert "--suite" in refused.stderr
     # The mark travels on, and stays after the run was taken up with a suite of the user's own.
     assert invoke("export", "other", "--to", "again.json").exit_code == 0
-    assert invoke("import", "again.json", "--as", "third").exit_code == 0
+    assert invoke("runs", "--import", "again.json", "--as", "third").exit_code == 0
     assert invoke("rerun", "third", "q0").exit_code == 2
     assert invoke("rerun", "other", "q0", "--suite", "suite.py").exit_code == 0
     assert invoke("rerun", "other", "q0").exit_code == 2
@@ -821,4 +821,4 @@ def test_a_long_table_shows_ten_rows_the_gated_ones_among_them(invoke):
     # Those that scored nothing are left out, too.
     assert len(rows("run", "suite.py")) == 3
     assert "response_time" in rows("show", "last")
-    assert len(rows("show", "last", "--all")) == len(rows("run", "suite.py", "--all")) == len(names)
+    assert len(rows("show", "last", "--why")) == len(rows("run", "suite.py", "--why")) == len(names)

@@ -127,7 +127,7 @@ def test_a_recorded_run_can_be_converted_and_redacted_by_its_name(invoke):
     invoke("run", "suite.py")
     assert invoke("convert", "last", "--out", "records.jsonl").exit_code == 0
     assert "mia.li@example.com" in Path("records.jsonl").read_text()
-    assert invoke("redact", "last", "--out", "shareable.jsonl").exit_code == 0
+    assert invoke("convert", "--mask", "last", "--out", "shareable.jsonl").exit_code == 0
     assert "<EMAIL_1>" in Path("shareable.jsonl").read_text()
     unknown = invoke("convert", "nowhere", "--out", "x.jsonl")
     assert unknown.exit_code == 3
@@ -153,7 +153,7 @@ def test_misspelled_fields_of_records_are_named_once_with_how_many_have_them(inv
         ["score", "records.jsonl", "-m", "contains"],
         ["score", "records.jsonl", "-m", "contains", "--jobs", "2"],
         ["doctor", "records.jsonl"],
-        ["gate", "records.jsonl", "-g", "cost <= 1"],
+        ["show", "records.jsonl", "-g", "cost <= 1"],
         ["convert", "records.jsonl", "--out", "other.jsonl"],
     ):
         said = [line.strip() for line in invoke(*command).output.splitlines() if "did you mean" in line]

@@ -61,7 +61,7 @@ def test_markdown_has_cases_by_runs(three_runs):
 
 
 def test_the_terminal_and_the_files_have_the_same_table(three_runs):
-    printed = three_runs("compare", "main", "worse", "mixed", "--all").output
+    printed = three_runs("compare", "main", "worse", "mixed", "--why").output
     rows = re.findall(r"^(c\d+) +(ok|fails) +([a-z ]+?)  +([a-z ]+?) *$", printed, re.MULTILINE)
     assert len(rows) == 21
     text = unescape(exported(three_runs, "worse", "mixed", "--baseline", "main", "report.md"))
@@ -199,8 +199,8 @@ def test_a_page_holds_the_cases_of_every_run(three_runs):
 
 def test_all_shows_every_case_of_a_comparison(three_runs):
     short = three_runs("compare", "main", "worse").output
-    assert "… and 10 more (--all shows them)" in short
-    whole = three_runs("compare", "main", "worse", "--all").output
+    assert "… and 10 more (--why shows them)" in short
+    whole = three_runs("compare", "main", "worse", "--why").output
     assert " more (" not in whole
     assert all(f"\n  c{n:03d} " in whole for n in range(1, 60, 3))
 

@@ -155,8 +155,8 @@ def test_ten_rows_unless_all_are_asked_for(invoke):
     ]
     Path("traces.jsonl").write_text("\n".join(map(json.dumps, records)))
     arguments = ("score", "traces.jsonl", "-m", "exact_match", "--by", "metadata.kind")
-    assert "… and 5 more rows (--all shows them)" in invoke(*arguments).stdout
-    assert "more rows" not in invoke(*arguments, "--all").stdout
+    assert "… and 5 more rows (--why shows them)" in invoke(*arguments).stdout
+    assert "more rows" not in invoke(*arguments, "--why").stdout
 
 
 def test_cases_without_the_field_are_a_slice_of_their_own():

@@ -10,7 +10,6 @@ from kept_records import add_record
 
 from agentunit.cli.compare import compare
 from agentunit.cli.export import export
-from agentunit.cli.gate import gate
 from agentunit.cli.runs import runs
 from agentunit.cli.show import show
 from agentunit.core.codec import decode_record
@@ -69,7 +68,7 @@ def test_a_stopped_run_passes_no_comparison(ways, n_scored):
     assert data["exit_code"] == 4
     assert "6 of 20 cases" in data["decision"]["headline"]
     assert len(data["comparison"]["incomplete"]) == ways.count("stopped")
-    assert invoke(gate, "p2", "--baseline", "p1").exit_code == 4
+    assert invoke(show, "p2", "--baseline", "p1").exit_code == 4
     exported = invoke(export, "p2", "--baseline", "p1", "--to", "r.md")
     assert "CANNOT TELL" in exported.output
     assert "6 of 20 cases" in exported.output
@@ -80,7 +79,7 @@ def test_a_run_stopped_before_anything_was_scored_has_one_word(status):
     whole("p1")
     make_run("p2", status=status, gates=["contains >= 0.9", "answered >= 0.9"], metrics=["contains"])
     said = f"CANNOT TELL: the run was {status} at 6 of 20 cases, none scored; --resume goes on"
-    shown, gated = invoke(show, "p2"), invoke(gate, "p2")
+    shown, gated = invoke(show, "p2"), invoke(show, "p2", "--gate", "stored")
     assert said in shown.output
     assert said in gated.output
     assert gated.exit_code == 4
@@ -126,10 +125,10 @@ def test_no_value_in_either_run_is_no_change_where_the_answers_are_the_same():
     assert "contains: no value in either run" in result.output
 
 
-@pytest.mark.parametrize("expressions", [(), ("--gate", "contains == 1")])
+@pytest.mark.parametrize("expressions", [("--gate", "stored"), ("--gate", "contains == 1")])
 def test_a_gate_on_a_stopped_run_says_so(expressions):
     run_id = make_run("p1", gates=["contains >= 0.5"])
-    result = invoke(gate, "last", *expressions)
+    result = invoke(show, "last", *expressions)
     assert result.exit_code == 3, result.output
     assert "was stopped at 6 of 20 cases, none scored" in result.output
     assert f"next: agentunit run suite.py --resume {run_id}" in result.output
@@ -137,6 +136,6 @@ def test_a_gate_on_a_stopped_run_says_so(expressions):
 
 def test_a_gate_on_a_run_without_scores_names_the_command_that_scores_it():
     run_id = make_run("p1", n_done=20, status="finished")
-    result = invoke(gate, "last", "--gate", "contains == 1")
+    result = invoke(show, "last", "--gate", "contains == 1")
     assert result.exit_code == 2
     assert f"'agentunit score {run_id} --metrics contains'" in result.output

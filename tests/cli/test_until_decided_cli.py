@@ -78,14 +78,14 @@ def test_every_later_look_says_the_same_as_the_run(invoke):
     suite = SUITE.replace("range(300)", "range(30)").replace("WRONG", "2").replace("GATES", "('exact_match >= 0.8',)")
     Path("suite.py").write_text(suite)
     assert invoke("run", "suite.py", "--repeats", "auto", "--seed", "1", "--name", "it").exit_code == 4
-    assert invoke("gate", "it").exit_code == 4
+    assert invoke("show", "it", "--gate", "stored").exit_code == 4
     assert "CANNOT TELL" in invoke("show", "it").stdout
     for file in ("it.md", "it.html", "it.xml"):
         invoke("export", "it", "--to", file)
         text = report_text(file).upper()
         assert "CANNOT TELL" in text, file
     invoke("export", "it", "--to", "it.json")
-    assert invoke("gate", "it.json").exit_code == 4
+    assert invoke("show", "it.json", "--gate", "stored").exit_code == 4
 
 
 def test_a_comparison_keeps_the_evidence_of_the_run(invoke):
@@ -198,7 +198,7 @@ def test_a_killed_run_goes_on_with_the_evidence_it_has(invoke, monkeypatch, tmp_
     found, _, before, answers = result_of(tmp_path / "killed")
     assert (found, [answer for answer, *_ in answers.values()]) == (status, [None])
     # The killed run by itself decides nothing, however good its mean looks.
-    assert invoke("gate", "last").exit_code == 4
+    assert invoke("show", "last", "--gate", "stored").exit_code == 4
     assert invoke("run", "suite.py", "--resume", "last").exit_code == 0
     found, is_scored, scores, answers = result_of(tmp_path / "killed")
     assert (found, is_scored, answers) == ("finished", True, whole[3])

@@ -81,10 +81,10 @@ def test_a_run_and_a_failed_case_are_shown(invoke: Invoke) -> None:
 
 @pytest.mark.parametrize("run", ["before", "baseline.json.gz"])
 def test_the_gates_of_a_run_still_decide(invoke: Invoke, run: str) -> None:
-    decided = invoke("gate", run, "--json")
+    decided = invoke("show", run, "--json", "--gate", "stored")
     assert decided.exit_code == 0, decided.output
     assert [each["verdict"] for each in json.loads(decided.output)["gates"]] == ["pass", "pass"]
-    assert invoke("gate", "after", "--gate", "contains all == 1").exit_code == 1
+    assert invoke("show", "after", "--gate", "contains all == 1").exit_code == 1
 
 
 @pytest.mark.parametrize("baseline", ["before", "baseline.json.gz"])
@@ -113,7 +113,7 @@ def test_the_first_write_migrates_and_keeps_every_score(invoke: Invoke) -> None:
 
 
 def test_an_export_is_imported_and_written_again_without_loss(invoke: Invoke) -> None:
-    imported = invoke("import", "baseline.json.gz", "--as", "main")
+    imported = invoke("runs", "--import", "baseline.json.gz", "--as", "main")
     assert imported.exit_code == 0, imported.output
     exported = invoke("export", "main", "--to", "again.json.gz")
     assert exported.exit_code == 0, exported.output

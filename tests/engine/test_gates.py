@@ -346,7 +346,7 @@ TWO_BACKENDS = {"m": [{"value": 1.0, "backend": "state"}] * 6 + [{"value": 0.0, 
 def test_values_of_several_backends_are_not_averaged():
     judged = judge("m >= 0.1", TWO_BACKENDS)
     assert (judged.verdict, judged.value) == ("cannot tell", None)
-    assert judged.reason.endswith(": agentunit gate r1 --gate 'm[state] >= 0.1' counts 6, m[judge] 3")
+    assert judged.reason.endswith(": agentunit show r1 --gate 'm[state] >= 0.1' counts 6, m[judge] 3")
 
 
 def test_a_named_backend_is_gated_alone():

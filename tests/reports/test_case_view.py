@@ -120,10 +120,10 @@ def test_long_texts_are_cut_unless_all_is_asked_for():
     view = view_case(reported(record))
     short, full = printed(view), printed(view, full=True)
     assert "(3,800 more)" in short
-    assert "--full shows everything" in short
+    assert "--why shows everything" in short
     assert short.count("x") < 1300
     assert full.count("x") == 5000
-    assert "--full" not in full
+    assert "--why" not in full
 
 
 def test_long_lists_are_cut_unless_all_is_asked_for():

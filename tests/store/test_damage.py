@@ -91,7 +91,7 @@ def test_a_run_whose_description_is_damaged_is_named_and_can_be_removed(
     run_id: str, column: str, value: object
 ) -> None:
     changed(f"UPDATE runs SET {column} = ?", value)
-    for command in (["runs"], ["show", "last"], ["gate", run_id]):
+    for command in (["runs"], ["show", "last"], ["show", run_id, "--gate", "stored"]):
         assert f"runs.db: what describes run {run_id} is damaged" in said_by(*command)
     removed = CliRunner().invoke(cli, ["runs", "--delete", "last", "--store", "runs.db"])
     assert removed.output == f"removed run {run_id} with its 8 cases\n"

@@ -54,7 +54,7 @@ def use_each_part(invoke: Callable[..., Any], tickets: Path) -> None:
     assert "longest" in invoke("--help").stdout
 
     Path("asked.jsonl").write_text('{"case": {"id": "q1"}, "outcome": "I wrote to ada@example.org about CN-204518."}\n')
-    invoke("redact", "asked.jsonl", "--backend", "customer_numbers", "--out", "masked.jsonl")
+    invoke("convert", "--mask", "asked.jsonl", "--backend", "customer_numbers", "--out", "masked.jsonl")
     assert "I wrote to <EMAIL_1> about <ACCOUNT_1>." in Path("masked.jsonl").read_text()
 
     with patch.dict(os.environ, {"TEAM_RUNS": os.getcwd()}):

@@ -30,7 +30,7 @@ elif [ -n "${GATE_TRACES:-}" ] && [ -z "${GATE_SUITE:-}" ]; then
   run="$folder/scores.parquet"
   agentunit score --out "$run" ${choose[@]+"${choose[@]}"} -- "${traces[@]}" || code=$?
   # What could not be scored counts: only a clean scoring is decided on.
-  if [ "$code" -eq 0 ]; then agentunit gate ${decide[@]+"${decide[@]}"} -- "$run" || code=$?; fi
+  if [ "$code" -eq 0 ]; then agentunit show --gate stored ${decide[@]+"${decide[@]}"} -- "$run" || code=$?; fi
 else
   echo "agentunit-gate: name a suite or traces, one of them" >&2
   code=2

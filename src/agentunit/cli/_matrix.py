@@ -20,7 +20,7 @@ import click
 from agentunit.cli._run_work import RunOptions
 from agentunit.cli.compare import compare_variants
 from agentunit.cli.main import EXIT_STOPPED
-from agentunit.cli.options import open_store, say_stopped
+from agentunit.cli.options import of_all_verbs, open_store, say_stopped
 from agentunit.cli.references import load_run
 from agentunit.cli.run import ARGUMENTS
 from agentunit.cli.streams import remember_exit_code
@@ -46,6 +46,9 @@ def run_matrix(
     """Run each variant, compare the others with the first, and leave with the decision on all runs together."""
     store_path = options.store_path
     arguments = _without_sets(context.meta[ARGUMENTS])
+    for_all_verbs = ["--store", store_path]
+    if (media_root := of_all_verbs(context, "media_root")) is not None:
+        for_all_verbs += ["--media-root", media_root]
     run_ids: list[str] = []
     codes: list[int] = []
     with _RunOfAVariant.heeding_signals() as run:
@@ -54,7 +57,7 @@ def run_matrix(
             sets = [word for name, value in chosen.items() for word in ("--set", f"{name}={value}")]
             click.echo(" ".join(sets[1::2]), err=True)
             sys.stdout.flush()
-            code = run.ended([sys.executable, "-m", "agentunit", "run", *arguments, *sets])
+            code = run.ended([sys.executable, "-m", "agentunit", *for_all_verbs, "run", *arguments, *sets])
             made = [run_id for run_id in _run_ids(store_path, chosen) if run_id not in known]
             if run.is_stopped:
                 # Who pressed Ctrl-C wants no further run. One that ended with this code has said what is kept.

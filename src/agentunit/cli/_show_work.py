@@ -18,6 +18,7 @@ from agentunit.cli.references import (
     unknown_case,
     unreadable_runs_fail,
 )
+from agentunit.cli.show import ShowOptions
 from agentunit.metrics.base import MetricInfo, describe
 from agentunit.reports.case_view import repeat_name, view_case, worst_repeat
 from agentunit.reports.console import print_line
@@ -28,29 +29,23 @@ from agentunit.store.runs import is_again
 from agentunit.urls import is_file
 
 
-def show_run(
-    run_reference: str,
-    case_id: str | None,
-    repeat: int | None,
-    store_path: str,
-    *,
-    full: bool,
-    by: str | None,
-    all_rows: bool,
-    as_json: bool,
-    show_personal_data: bool,
-) -> None:
+def show_run(options: ShowOptions) -> None:
     """Print a run of a store or a file, or one of its cases, or a case of a file of traces."""
-    if is_demo(run_reference, store_path) or names_traces(run_reference, store_path):
-        if case_id is None and is_demo(run_reference, store_path):
-            raise click.UsageError("'agentunit demo' shows the recording, 'agentunit show demo CASE' one of its cases")
+    run_reference, case_id, store_path = options.run_reference, options.case_id, options.store_path
+    is_recording = is_demo(run_reference, store_path)
+    if is_recording and case_id is None:
+        from agentunit.cli.demo import show_demo
+
+        show_demo(options)
+        return
+    if is_recording or names_traces(run_reference, store_path):
         if case_id is None:
             _refuse_unreadable(run_reference)
             raise click.UsageError(
                 f"{run_reference} holds no run: 'agentunit score {shlex.quote(run_reference)}' scores it, and "
                 f"'agentunit show {shlex.quote(run_reference)} CASE' shows one of its cases"
             )
-        mask = Mask(show_all=show_personal_data)
+        mask = Mask(show_all=options.show_personal_data)
         ids, found, infos, files = _cases_of_file(run_reference, case_id, mask)
         if not found:
             if not ids:
@@ -59,25 +54,25 @@ def show_run(
             if meant is None:
                 raise unknown_case(run_reference, case_id, ids)
             _, found, infos, files = _cases_of_file(run_reference, meant, mask)
-        _print_repeats(found, case_id, repeat, infos, "", full=full, as_json=as_json, files=files)
+        _print_repeats(found, case_id, options, infos, "", files)
         return
     with (
         unreadable_runs_fail(),
         find_reported_run(
-            run_reference, store_path, show_personal_data=show_personal_data, held=case_id is None
+            run_reference, store_path, show_personal_data=options.show_personal_data, held=case_id is None
         ) as reported,
     ):
         if case_id is not None:
-            _show_case(reported, case_id, repeat, full=full, as_json=as_json)
+            _show_case(reported, case_id, options)
             return
         # A case is shown without these.
         from agentunit.reports.run_console import print_stored_run
 
-        if by is not None:
+        if options.by is not None:
             from agentunit.engine.scoring.slices import slices_of_run
 
-            reported.add_slices(sliced_as_asked(slices_of_run, reported.run, by))
-        if as_json:
+            reported.add_slices(sliced_as_asked(slices_of_run, reported.run, options.by))
+        if options.as_json:
             from agentunit.reports.json_report import run_as_data
 
             sliced = {"slices": reported.slices[0]} if reported.slices else {}
@@ -85,17 +80,17 @@ def show_run(
         else:
             next_steps = _next_steps(reported, run_reference, store_path)
             reported.shown_as = run_reference
-            print_stored_run(reported, Terminal(), next_steps=next_steps, all_rows=all_rows)
+            print_stored_run(reported, Terminal(), next_steps=next_steps, all_rows=options.all_rows)
 
 
-def _show_case(reported: ReportedRun, case_id: str, repeat: int | None, *, full: bool, as_json: bool) -> None:
+def _show_case(reported: ReportedRun, case_id: str, options: ShowOptions) -> None:
     repeats = reported.case(case_id)
     if not repeats:
         meant = meant_case(case_id, reported.case_ids())
         if meant is None:
             raise unknown_case(reported.label, case_id, reported.case_ids())
         repeats = reported.case(meant)
-    _print_repeats(repeats, case_id, repeat, reported.infos, reported.run.header.id, full=full, as_json=as_json)
+    _print_repeats(repeats, case_id, options, reported.infos, reported.run.header.id)
 
 
 def _refuse_unreadable(path: str) -> None:
@@ -151,27 +146,25 @@ def _cases_of_file(
 def _print_repeats(
     repeats: Sequence[ReportedCase],
     case_id: str,
-    repeat: int | None,
+    options: ShowOptions,
     infos: dict[str, MetricInfo],
     run_id: str,
-    *,
-    full: bool,
-    as_json: bool,
     files: Sequence[str] = (),
 ) -> None:
     """Print the worst of the repeats, or the one that was asked for; ``files`` are those of records with one id."""
+    repeat = options.repeat
     wanted = [case for case in repeats if repeat is None or case.repeat + 1 == repeat]
     if not wanted:
         there = ", ".join(str(case.repeat + 1) for case in repeats)
         raise InputFailure(f"case {case_id!r} has no repeat {repeat}; it has {there}")
-    if as_json:
+    if options.as_json:
         click.echo(printable_json([view_case(case) for case in wanted]))
         return
     from agentunit.reports.case_console import print_case
 
     console = Terminal()
     chosen = worst_repeat(wanted, infos)
-    print_case(view_case(chosen), infos, console, run_id=run_id, full=full)
+    print_case(view_case(chosen), infos, console, run_id=run_id, full=options.all_rows)
     if len(repeats) > 1:
         _print_other_repeats(repeats, chosen, files if len(set(files)) > 1 else [], console)
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from agentunit.cli.judge_options import JudgeChoice, ask_about_pairs, judge_settings_options, pairwise_option
+from agentunit.cli.judge_options import JudgeChoice, ask_about_pairs, pairwise_options
 from agentunit.cli.options import (
     InputFailure,
-    all_rows_option,
+    Verb,
     by_option,
     json_option,
     margin_option,
@@ -22,6 +22,7 @@ from agentunit.cli.options import (
     show_personal_data_option,
     store_option,
     unsure_option,
+    why_option,
 )
 from agentunit.cli.references import how_to_complete, load_run, shown_name, sliced_as_asked
 from agentunit.cli.streams import remember_exit_code
@@ -55,62 +56,52 @@ from agentunit.store.schema import StoreError
 if TYPE_CHECKING:
     from agentunit.addons.judge.win_rate import JudgedPairs
 
-_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+@dataclass(frozen=True)
+class CompareOptions:
+    """What the command line of ``agentunit compare`` says, by the names that the command's decorators give it."""
+
+    references: tuple[str, ...]
+    names: tuple[str, ...]
+    on: tuple[str, ...]
+    margins: tuple[str, ...]
+    alpha: float
+    by: str | None
+    all_rows: bool
+    choice: JudgeChoice
+    as_json: bool
+    show_personal_data: bool
+    store_path: str
 
 
-def comparison_options(metrics_help: str) -> Callable[[_Command], _Command]:
-    """``--metrics``, ``--on``, ``--margin`` and ``--alpha``: what is compared with the baseline, and how strictly."""
-    options = (
-        click.option("-m", "--metrics", "names", multiple=True, metavar="NAMES", help=metrics_help),
-        click.option(
-            "--on",
-            "on",
-            multiple=True,
-            metavar="METRIC",
-            help="A metric to test against the baseline; repeatable. The others are shown, not tested.",
-        ),
-        margin_option,
-        click.option(
-            "--alpha", type=float, default=ALPHA, show_default=True, help="The allowed chance of a false alarm."
-        ),
-    )
-
-    def add(command: _Command) -> _Command:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return add
-
-
-@click.command()
+@click.command(cls=Verb)
 @click.argument("references", nargs=-1, required=True, metavar="BASE NEW [NEW]...")
-@comparison_options(
-    "Only these, separated by commas (NAME or NAME[backend]); all of them count, unless --on says which. "
-    "Default: all, of which checks and those with gates count."
+@click.option(
+    "-m",
+    "--metrics",
+    "names",
+    multiple=True,
+    metavar="NAMES",
+    help="Only these, separated by commas (NAME or NAME[backend]); all of them count, unless --on says which. "
+    "Default: all, of which checks and those with gates count.",
 )
+@click.option(
+    "--on",
+    "on",
+    multiple=True,
+    metavar="METRIC",
+    help="A metric to test against the baseline; repeatable. The others are shown, not tested.",
+)
+@margin_option
+@click.option("--alpha", type=float, default=ALPHA, show_default=True, help="The allowed chance of a false alarm.")
 @by_option
-@all_rows_option
+@why_option
 @unsure_option
-@pairwise_option
-@judge_settings_options
+@pairwise_options
 @json_option("Print the comparison as JSON.")
 @show_personal_data_option
 @store_option
-def compare(
-    references: tuple[str, ...],
-    names: tuple[str, ...],
-    on: tuple[str, ...],
-    margins: tuple[str, ...],
-    alpha: float,
-    by: str | None,
-    all_rows: bool,
-    judge: str | None,
-    choice: JudgeChoice,
-    as_json: bool,
-    show_personal_data: bool,
-    store_path: str,
-) -> None:
+def compare(**received: Any) -> None:
     """Compare runs with an earlier one, over the cases that both have: the old run first, then the new ones.
 
     BASE and NEW are ids, beginnings of one, names, 'last', 'last~1', exported files or score tables (.parquet); a file
@@ -124,33 +115,42 @@ def compare(
     agentunit compare main.json variant-a variant-b
     agentunit compare last~1 last --by metadata.category
     agentunit compare main.json last --on task_success --on cost --margin cost=5%
-    agentunit compare last~1 last --judge pairwise --judge-url http://127.0.0.1:8000/v1 --judge-model qwen3-8b
+    agentunit compare last~1 last --judge qwen3-8b
 
     Nothing is run again, so a case that newly fails may do so by chance: 'agentunit rerun NEW --newly-failing' tells.
 
     Exit codes: 0 nothing got worse, 1 cases are broken, more newly fail than chance makes, or a metric got worse, 4
     cases newly fail and were not tried to the end, a --margin is not ruled out, or too much is missing.
     """
+    options = CompareOptions(**received)
+    references, store_path, all_rows = options.references, options.store_path, options.all_rows
     if len(references) < 2:
         raise click.UsageError("name at least two runs: the old one first")
     references = tuple(run_or_traces(reference, store_path) for reference in references)
     old, *new = (load_run(reference, store_path) for reference in references)
-    mask = Mask(show_all=show_personal_data)
+    mask = Mask(show_all=options.show_personal_data)
     base, *labels = labels_of([run.header for run in (old, *new)])
     decisions, slices = [], []
-    judged = ask_about_pairs(judge, choice, old, new)
+    judged = ask_about_pairs(options.choice, old, new)
     for run, label, chosen in zip(new, labels, judged, strict=True):
         comparison = compare_as_asked(
-            run, old, names, margins, alpha / len(new), on=on, labels=(base, label), judged=chosen
+            run,
+            old,
+            options.names,
+            options.margins,
+            options.alpha / len(new),
+            on=options.on,
+            labels=(base, label),
+            judged=chosen,
         )
         decision = decide_comparison(comparison, run)
         decision = keep_beside(run, decision, "compare", store_path, baseline=baseline_reference(references[0], old))
         decisions.append(mask.decision(decision))
-        if by is not None:
-            slices.append(mask.view(sliced_as_asked(slices_of_comparison, comparison, run, old, by)))
+        if options.by is not None:
+            slices.append(mask.view(sliced_as_asked(slices_of_comparison, comparison, run, old, options.by)))
     exit_code = strictest(decision.exit_code for decision in decisions)
     remember_exit_code(exit_code)
-    if as_json:
+    if options.as_json:
         data = [decision_as_data(decision) for decision in decisions]
         for each, table in zip(data, slices, strict=False):
             each["slices"] = table
@@ -163,7 +163,7 @@ def compare(
         steps = how_to_complete(dict(zip(references, (old, *new), strict=True)), store_path)
         steps = steps or [next_command(shown_name(references[1], new[0]), decisions[0])]
         shown = shown_name(references[1], new[0])
-        findings = findings_of_file_or_run(new[0], decisions[0], shown, show_personal_data)
+        findings = findings_of_file_or_run(new[0], decisions[0], shown, options.show_personal_data)
         print_verdict(decisions[0], findings, Terminal(), *steps, all_rows=all_rows)
     else:
         print_several(decisions, labels, base, Terminal(), _report_of(references), all_rows=all_rows)

@@ -28,7 +28,7 @@ from agentunit.backends.quality import (
 )
 from agentunit.backends.services import PREFIX, configured
 from agentunit.cli.main import EXIT_ERRORS, command_table
-from agentunit.cli.options import show_personal_data_option, store_option
+from agentunit.cli.options import Option, Verb, show_personal_data_option, store_option
 from agentunit.cli.trace_inputs import trace_options
 from agentunit.core.results import encode_json
 from agentunit.installation import DISTRIBUTION, install_command, reinstall_command
@@ -78,12 +78,17 @@ class PartFinding(Struct):
     fix: str | None = None
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(cls=Verb)
 @click.argument("files", nargs=-1, metavar="[FILE…|SUITE|RUN…]")
 @trace_options
 @store_option
 @click.option(
-    "--all", "everything", is_flag=True, help="Show what works, too; every metric of traces, every case of warnings."
+    "--why",
+    "everything",
+    cls=Option,
+    former=("--all",),
+    is_flag=True,
+    help="Show everything: what works, too; every metric of traces, every case of warnings.",
 )
 @show_personal_data_option
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
@@ -188,7 +193,7 @@ def _print(findings: list[PartFinding], *, everything: bool) -> None:
         for finding in fixes:
             console.print(f"  {finding.part}: {finding.fix}", soft_wrap=True)
     if not everything:
-        console.print("\nwhat works, and what for: --all", style="dim")
+        console.print("\nwhat works, and what for: --why", style="dim")
 
 
 def _print_working(findings: list[PartFinding], console: Terminal) -> None:

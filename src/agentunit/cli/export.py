@@ -12,8 +12,8 @@ import click
 
 from agentunit.cli.compare import compare_as_asked
 from agentunit.cli.gate import gates_for
-from agentunit.cli.judge_options import JudgeChoice, ask_about_pairs, judge_settings_options, pairwise_option
-from agentunit.cli.options import by_option, open_store, show_personal_data_option, store_option, unsure_option
+from agentunit.cli.judge_options import JudgeChoice, ask_about_pairs, pairwise_options
+from agentunit.cli.options import Verb, by_option, open_store, show_personal_data_option, store_option, unsure_option
 from agentunit.cli.references import (
     find_reported_run,
     load_run,
@@ -63,7 +63,6 @@ class ExportOptions:
     baseline: str | None
     on: tuple[str, ...]
     by: str | None
-    judge: str | None
     choice: JudgeChoice
     show_personal_data: bool
     store_path: str
@@ -79,8 +78,8 @@ class ExportOptions:
             _refuse_overwriting(self.target, reference, self.store_path)
         if len(self.references) > 1 and self.baseline is None:
             raise click.UsageError("several runs need --baseline RUN: the run that each of them is compared with")
-        if self.judge is not None and self.baseline is None:
-            raise click.UsageError("--judge pairwise needs --baseline RUN: the run whose answers are the other ones")
+        if "--judge" in self.choice.said and self.baseline is None:
+            raise click.UsageError("--judge needs --baseline RUN: the run whose answers are the other ones")
         is_decided = self.baseline is not None or self.on
         if len(self.references) == 1 and chosen in _WITHOUT_VERDICT and is_decided:
             raise click.UsageError(
@@ -97,7 +96,7 @@ class ExportOptions:
         return replace(self, references=references, baseline=baseline)
 
 
-@click.command()
+@click.command(cls=Verb)
 @click.argument("references", nargs=-1, required=True, metavar="RUN...")
 @click.option("-o", "--to", "target", required=True, metavar="FILE", help="The file to write; '-' is standard output.")
 @click.option(
@@ -112,8 +111,7 @@ class ExportOptions:
 @click.option("--on", "on", multiple=True, metavar="METRIC", help="A metric that counts against the baseline.")
 @by_option
 @unsure_option
-@pairwise_option
-@judge_settings_options
+@pairwise_options
 @show_personal_data_option
 @store_option
 def export(**received: Any) -> None:
@@ -122,8 +120,8 @@ def export(**received: Any) -> None:
     RUN is an id, the beginning of one, a name, 'last', a file that was exported before, or a score table (.parquet); a
     file or folder of traces becomes a run first, scored by the standard set and the metrics of the gates. A .json file
     holds everything and can be imported again; the others are for reading: HTML for people, Markdown for a
-    pull request, JUnit XML for CI, CSV and Parquet for tables (one row per case, repeat and metric; gate, compare and
-    show read the Parquet table as they read a run). An http(s) address gets every
+    pull request, JUnit XML for CI, CSV and Parquet for tables (one row per case, repeat and metric; show and
+    compare read the Parquet table as they read a run). An http(s) address gets every
     score as an OpenTelemetry event (OTLP logs, extra otel).
 
     Several runs need a --baseline, and HTML, Markdown or JUnit: one report with metrics by runs, cases by runs, and
@@ -133,7 +131,7 @@ def export(**received: Any) -> None:
     the exit code is the verdict's: 0 pass, 1 fail, 3 errors, 4 cannot tell. Otherwise it is 0, as the file was written.
 
     Reports mask e-mail addresses, card numbers, credentials and the like. A .json file keeps them: it is the run itself
-    ('agentunit redact' makes records to share).
+    ('agentunit convert RUN --mask' makes records to share).
 
     \b
     agentunit export last --to run.html
@@ -181,7 +179,7 @@ def _write_report(options: ExportOptions, chosen: str) -> tuple[str, Decision | 
         if old is not None:
             if len(runs) > 1:
                 _put_together(runs, old)
-            judged = ask_about_pairs(options.judge, options.choice, old, [reported.run for reported in runs])
+            judged = ask_about_pairs(options.choice, old, [reported.run for reported in runs])
         for reported, pairs in zip(runs, judged, strict=True):
             reported.baseline = old
             _decide(reported, runs[0].baseline_label, options, ALPHA / len(runs), pairs)
@@ -271,4 +269,4 @@ def _write_portable(options: ExportOptions) -> str:
         export_run(store, run_id, target, history=history_for_export(store, run, checks))
         planned = store.size(run_id)
     size = counted_cases(planned.n_cases, planned.n_repeats, planned.n_records)
-    return f"{size}   elsewhere: agentunit import {target}"
+    return f"{size}   elsewhere: agentunit runs --import {target}"

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 from importlib.resources import files
 from pathlib import Path
 
 import click
 
-from agentunit.cli.options import InputFailure
+from agentunit import doors
+from agentunit.cli.options import InputFailure, Verb
 from agentunit.installation import remote_install_command, wheels_command
 from agentunit.reports.printable import printable
 
@@ -19,21 +21,40 @@ _IGNORED = ".agentunit/"
 _ALREADY_IGNORED = {".agentunit", ".agentunit/", "/.agentunit", "/.agentunit/", "**/.agentunit", "**/.agentunit/"}
 
 
-@click.command()
-@click.argument("folder", default=".", metavar="[FOLDER]", type=click.Path(file_okay=False, path_type=Path))
+@click.command(cls=Verb)
+@click.argument("folder", required=False, metavar="[FOLDER]", type=click.Path(file_okay=False, path_type=Path))
 @click.option("--yaml", "as_yaml", is_flag=True, help="Write the suite as YAML instead of Python.")
 @click.option("--ci", is_flag=True, help="Write a workflow for GitHub Actions that compares with main's baseline.")
-def init(folder: Path, as_yaml: bool, ci: bool) -> None:
+@click.option(
+    "--from",
+    "tests",
+    metavar="FILE",
+    help="Write a suite of another tool's tests instead (FOLDER is named after FILE where none is named).",
+)
+def init(folder: Path | None, as_yaml: bool, ci: bool, tests: str | None) -> None:
     """Write a small working suite: an agent with one tool and one bug, cases that find it, gates that say so.
 
     It runs offline. Nothing is ever overwritten. With --ci, a suite that is there already stays. The workflow runs it
     on main, whose run is the baseline, and on every pull request, which gets one comment that is kept up to date.
 
+    With --from, tests of promptfoo, DeepEval, RAGAS, LangSmith, Langfuse, Inspect or OpenAI evals (YAML, JSON, JSONL,
+    CSV) become a suite: dataset.jsonl and suite.yaml. What does not map is listed, and the exit code is 3 then. Nothing
+    in the file is run.
+
     \b
     agentunit init
     agentunit init evals --yaml
     agentunit init --ci
+    agentunit init evals --from promptfooconfig.yaml
     """
+    if tests is not None:
+        if as_yaml or ci:
+            raise click.UsageError("--from writes the suite of another tool's tests: leave out --yaml and --ci")
+        if not os.path.isfile(tests):
+            raise InputFailure(f"{tests}: no such file")
+        doors.part("import_cases")(tests, folder)
+        return
+    folder = folder or Path()
     suite = folder / ("suite.yaml" if as_yaml else "suite.py")
     written = {
         suite: "what is run, how it is measured, what is good enough",

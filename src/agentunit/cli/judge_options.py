@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from difflib import get_close_matches
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from agentunit.backends.services import configure_judge, configured, configured_values, why_not_configured
+from agentunit.cli.options import say_moved
 from agentunit.doors import part
 
 if TYPE_CHECKING:
@@ -19,6 +22,9 @@ if TYPE_CHECKING:
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
+JUDGES_FILE = "agentunit.yaml"
+"""The file of this folder that holds judges by their names, under ``judges``."""
+_CONFIGURED = "pairwise"
 _METRIC_OPTIONS = (
     click.option(
         "--backend",
@@ -34,28 +40,26 @@ _METRIC_OPTIONS = (
         help="A parameter of a metric; repeatable: --param energy_consumption.threshold_kwh=0.2",
     ),
 )
-_TRANSCRIPTS = click.option(
-    "--judge-transcripts", is_flag=True, help="Keep every call's prompt and reply with the scores."
+_JUDGE_HELP = (
+    f"The judge to ask: one of {JUDGES_FILE} by its name, or a model at AGENTUNIT_JUDGE_URL. Repeat it for a panel."
 )
-_JUDGE_OPTIONS = (
-    click.option("--judge-url", metavar="URL", help="The judge's server (also AGENTUNIT_JUDGE_URL)."),
-    click.option(
-        "--judge-model",
-        "judge_models",
-        multiple=True,
-        metavar="NAME",
-        help="The judge's model (also AGENTUNIT_JUDGE_MODEL); repeat it for a panel of several.",
-    ),
-    click.option("--judge-repeats", type=click.IntRange(min=1), metavar="N", help="Ask the judge N times."),
-    click.option("--judge-max-spend", type=float, metavar="USD", help="The most that the judge may cost."),
-    click.option("--judge-timeout", type=float, metavar="SECONDS", help="The most that one call may take."),
-    click.option("--judge-concurrency", type=click.IntRange(min=1), metavar="N", help="The most calls at once."),
-    click.option(
-        "--judge-batch", is_flag=True, help="Ask in batches, at half the price; you can stop and continue at any time."
-    ),
-    click.option("--no-cache", is_flag=True, help="Ask the judge again, and keep no reply."),
-    click.option("-y", "--yes", is_flag=True, help="Send to the judge without asking you first."),
+_PAIRS_HELP = (
+    "Also ask this judge which answer of each case is better, in both orders ('pairwise': that of "
+    "AGENTUNIT_JUDGE_URL and AGENTUNIT_JUDGE_MODEL). The win rate is shown; it counts with '--on win_rate'."
 )
+_YES = click.option("-y", "--yes", is_flag=True, help="Send to the judge without asking you first.")
+# What set the judge in earlier versions: the setting that it is in JUDGES_FILE, a suite and the environment.
+_FORMER = {
+    "--judge-url": ("url", str),
+    "--judge-model": ("model", str),
+    "--judge-repeats": ("repeats", click.IntRange(min=1)),
+    "--judge-max-spend": ("max_spend_usd", float),
+    "--judge-timeout": ("timeout_s", float),
+    "--judge-concurrency": ("concurrency", click.IntRange(min=1)),
+    "--judge-batch": ("batch", None),
+    "--no-cache": ("cache", None),
+    "--judge-transcripts": ("transcripts", None),
+}
 
 
 @dataclass
@@ -66,6 +70,8 @@ class JudgeChoice:
     parameters: dict[str, dict[str, Any]] = field(default_factory=dict)
     settings: dict[str, Any] = field(default_factory=dict)
     yes: bool = False
+    said: tuple[str, ...] = ()
+    """The options that named or set a judge."""
 
     def configure(self, suite: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Put the judge's settings into force: the command line's before the suite's before the environment's.
@@ -119,76 +125,83 @@ class JudgeChoice:
         from agentunit.engine.scoring.judging import judged_metrics
 
         if self.settings and not judged_metrics(metrics):
-            options = ", ".join(OPTION_OF[name] for name in self.settings)
-            why = why_not_configured() if configured() is None else "name one that does, or --backend judge"
+            options = ", ".join(self.said)
+            why = "name one that does, or --backend judge"
+            if configured() is None:
+                why = f"{why_not_configured()}, or name a judge of {JUDGES_FILE}"
             raise click.UsageError(f"{options}: no metric asks a judge ({why})")
 
 
-OPTION_OF = {
-    "url": "--judge-url",
-    "model": "--judge-model",
-    "judges": "--judge-model",
-    "repeats": "--judge-repeats",
-    "max_spend_usd": "--judge-max-spend",
-    "timeout_s": "--judge-timeout",
-    "concurrency": "--judge-concurrency",
-    "batch": "--judge-batch",
-    "transcripts": "--judge-transcripts",
-    "cache": "--no-cache",
-}
-"""The option that sets each setting of the judge."""
-JUDGE_OPTIONS = ("--backend", "--param", *dict.fromkeys(OPTION_OF.values()), "--yes")
-"""The options that ``judge_options`` gives a command, for its help."""
-
-
 def judge_options(command: _Command) -> _Command:
-    """Give a command these options; it gets them as ``choice``."""
-    return _with_options(command, (*_METRIC_OPTIONS, *_JUDGE_OPTIONS, _TRANSCRIPTS))
+    """Give a command ``--backend``, ``--param``, ``--judge`` and ``--yes``; it gets them as ``choice``."""
+    return _with_choice(command, _METRIC_OPTIONS, _JUDGE_HELP)
 
 
-def judge_settings_options(command: _Command) -> _Command:
-    """The same without backends and parameters, for a command that scores nothing."""
-    return _with_options(command, _JUDGE_OPTIONS)
+def pairwise_options(command: _Command) -> _Command:
+    """The same for a command that scores nothing: its judge chooses between answers."""
+    return _with_choice(command, (), _PAIRS_HELP)
 
 
-def _with_options(command: _Command, options: Sequence[Callable[[Any], Any]]) -> _Command:
+def _with_choice(command: _Command, options: Sequence[Callable[[Any], Any]], judge_help: str) -> _Command:
     @functools.wraps(command)
     def with_choice(
         *args: Any,
-        judge_url: str | None,
-        judge_models: tuple[str, ...],
-        judge_repeats: int | None,
-        judge_max_spend: float | None,
-        judge_timeout: float | None,
-        judge_concurrency: int | None,
-        judge_batch: bool,
-        no_cache: bool,
+        judges: tuple[str, ...],
         yes: bool,
-        judge_transcripts: bool = False,
         backend: str | None = None,
         parameters: tuple[str, ...] = (),
         **kwargs: Any,
     ) -> Any:
-        chosen = {
-            "url": judge_url,
-            "model": judge_models[0] if judge_models else None,
-            "judges": list(judge_models) if len(judge_models) > 1 else None,
-            "repeats": judge_repeats,
-            "max_spend_usd": judge_max_spend,
-            "timeout_s": judge_timeout,
-            "concurrency": judge_concurrency,
-            "batch": judge_batch or None,
-            "transcripts": judge_transcripts or None,
-        }
-        settings: dict[str, Any] = {name: value for name, value in chosen.items() if value is not None}
-        if no_cache:
-            settings["cache"] = None
-        return command(*args, choice=JudgeChoice(backend, _parsed(parameters), settings, yes), **kwargs)
+        settings, said = _named_judges(judges)
+        for option, (name, _) in _FORMER.items():
+            value = kwargs.pop(f"judge_{name}")
+            if value:
+                said.append(option)
+                settings[name] = None if name == "cache" else value
+        models = settings.get("model")
+        if isinstance(models, tuple):
+            settings["model"] = models[0]
+            settings |= {"judges": list(models)} if len(models) > 1 else {}
+        if told := [option for option in said if option in _FORMER]:
+            place = f"a judge of {JUDGES_FILE} or AGENTUNIT_JUDGE_…, and --judge NAME names it"
+            say_moved(", ".join(told), f"set in {place}")
+        choice = JudgeChoice(backend, _parsed(parameters), settings, yes, tuple(said))
+        return command(*args, choice=choice, **kwargs)
 
-    wrapped: Any = with_choice
-    for option in reversed(options):
-        wrapped = option(wrapped)
+    wrapped: Any = _YES(with_choice)
+    for option, (name, kind) in _FORMER.items():
+        shape: dict[str, Any] = {"is_flag": True} if kind is None else {"type": kind, "multiple": name == "model"}
+        wrapped = click.option(option, f"judge_{name}", hidden=True, **shape)(wrapped)
+    wrapped = click.option("--judge", "judges", multiple=True, metavar="NAME", help=judge_help)(wrapped)
+    for each in reversed(options):
+        wrapped = each(wrapped)
     return wrapped  # type: ignore[no-any-return]
+
+
+def _named_judges(names: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
+    """The settings of judges by their names, and the option that named them."""
+    said = ["--judge"] if names else []
+    names = [name for name in names if name != _CONFIGURED]
+    if not names:
+        return {}, said
+    known = _judges_of_file()
+    found = [known.get(name, name) for name in names]
+    if len(found) > 1:
+        return part("panel_of")(found), said
+    (first,) = found
+    return dict(first) if isinstance(first, Mapping) else {"model": first}, said
+
+
+def _judges_of_file() -> dict[str, dict[str, Any]]:
+    """The judges that the file of this folder names; nothing where there is none."""
+    if not os.path.isfile(JUDGES_FILE):
+        return {}
+    from agentunit.engine.recording.suite import SuiteError, judges_in
+
+    try:
+        return judges_in(Path(JUDGES_FILE))
+    except SuiteError as error:
+        raise click.UsageError(str(error)) from None
 
 
 def _parsed(texts: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -251,23 +264,13 @@ def _changed(metric: Any, parameters: Mapping[str, Any] | None) -> Any:
         raise click.BadParameter(str(error), param_hint="--param") from None
 
 
-pairwise_option = click.option(
-    "--judge",
-    "judge",
-    type=click.Choice(["pairwise"]),
-    help="Also ask a judge which answer of each case is better, in both orders. The win rate is shown; it counts with "
-    "'--on win_rate'.",
-)
-
-
 def ask_about_pairs(
-    judge: str | None, choice: JudgeChoice, baseline: ScoredRun, runs: Sequence[ScoredRun]
+    choice: JudgeChoice, baseline: ScoredRun, runs: Sequence[ScoredRun]
 ) -> Sequence[JudgedPairs | None]:
     """What a judge chooses between each run and the baseline, after the user agreed; nothing without ``--judge``."""
-    if judge is None:
-        if choice.settings:
-            options = ", ".join(dict.fromkeys(OPTION_OF[name] for name in choice.settings))
-            raise click.UsageError(f"{options}: nothing is asked of a judge without --judge pairwise")
+    if "--judge" not in choice.said:
+        if choice.said:
+            raise click.UsageError(f"{', '.join(choice.said)}: nothing is asked of a judge without --judge NAME")
         return [None] * len(runs)
     judged: list[JudgedPairs | None] = part("ask_about_pairs")(choice, baseline, runs)
     return judged

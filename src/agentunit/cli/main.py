@@ -27,7 +27,7 @@ EXIT_CANNOT_TELL = 4
 EXIT_STOPPED = 130
 _COMPLETION = "_AGENTUNIT_COMPLETE"
 # What decides must not look like a pass when its output was cut off before it had decided: as if ended by SIGPIPE.
-_EXIT_CLOSED = dict.fromkeys(("run", "rerun", "gate", "compare"), 141)
+_EXIT_CLOSED = dict.fromkeys(("run", "rerun", "compare"), 141)
 
 
 class _Verb(NamedTuple):
@@ -40,47 +40,42 @@ class _Verb(NamedTuple):
 
 # The help lists the first ones, and the others under "More".
 _VERBS = {
-    "init": _Verb("agentunit.cli.init:init", "Write a working suite into a folder, as a start.", True),
+    "init": _Verb(
+        "agentunit.cli.init:init", "Write a working suite into a folder, as a start, or of another tool's tests.", True
+    ),
     "run": _Verb("agentunit.cli.run:run", "Record an agent on a dataset, score what it did, decide.", True),
     "score": _Verb("agentunit.cli.score:score", "Score recorded traces, or a run that was recorded before.", True),
     "compare": _Verb("agentunit.cli.compare:compare", "Compare a run with a baseline, case by case.", True),
-    "show": _Verb("agentunit.cli.show:show", "Show a run, or everything about one of its cases.", True),
-    "demo": _Verb(
-        "agentunit.cli.demo:demo", "Score a bundled recording: the quickest look at what AgentUnit does.", True
+    "show": _Verb(
+        "agentunit.cli.show:show", "Show a run or one of its cases, and check it against gates: try 'show demo'.", True
     ),
     "view": _Verb(
         "agentunit.addons.viewer.view_command:view",
         "Look at runs in the browser, or write a bundle of them to publish.",
     ),
     "label": _Verb(
-        "agentunit.addons.review.label_command:label", "Label some cases, to estimate the rate that people would give."
+        "agentunit.addons.review.label_command:label", "Label cases of a run, and measure scores against the labels."
     ),
     "collect": _Verb(
         "agentunit.addons.watch.collect_command:collect",
         "Receive OpenTelemetry spans from running agents and write records.",
     ),
     "convert": _Verb(
-        "agentunit.cli.convert:convert", "Turn traces of any format into records, to keep, share or edit."
+        "agentunit.cli.convert:convert", "Turn traces of any format into records, masked with --mask, to share them."
     ),
-    "redact": _Verb("agentunit.addons.redact.command:redact", "Write traces with personal data masked, to share them."),
-    "gate": _Verb("agentunit.cli.gate:gate", "Check a run against thresholds and a baseline."),
-    "runs": _Verb("agentunit.cli.runs:runs", "List the runs."),
+    "runs": _Verb("agentunit.cli.runs:runs", "List the runs, take in exported ones, erase data."),
     "rerun": _Verb("agentunit.cli.rerun:rerun", "Run some cases of a run again."),
     "promote": _Verb("agentunit.addons.review.promote_command:promote", "Turn bad cases of a run into test cases."),
     "export": _Verb(
         "agentunit.cli.export:export", "Write a run as one file: portable, JUnit, Markdown, CSV, Parquet, HTML."
     ),
-    "import": _Verb(
-        "agentunit.cli.import_run:import_run", "Import an exported run, labels, or the tests of another tool."
-    ),
     "metrics": _Verb("agentunit.cli.metrics:metrics", "List the metrics, or everything about one."),
     "doctor": _Verb(
         "agentunit.cli.doctor:doctor", "Check the installation, what traces contain, and whether a suite is sound."
     ),
-    "validity": _Verb(
-        "agentunit.addons.review.validity_command:validity", "Measure how well metrics agree with your own labels."
-    ),
 }
+# Verbs of earlier versions: they work, and no help lists them.
+_FORMER_VERBS = ("demo", "gate", "import", "redact", "validity")
 
 
 @cache
@@ -126,6 +121,10 @@ class _Verbs(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] in _FORMER_VERBS:
+            from agentunit.cli.former_verbs import as_spelled_now
+
+            args = as_spelled_now(*args)
         if args[0] not in _VERBS and args[0] not in (known := self.list_commands(ctx)):
             nearest = get_close_matches(args[0], known, n=1)
             if nearest:
@@ -193,8 +192,22 @@ def _names_commands(path: str) -> bool:
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Exit codes: 0 pass, 1 gate failed, 2 usage, 3 errors in the input or the scores, 4 the data cannot tell.",
 )
+@click.option(
+    "--store",
+    "store_path",
+    envvar="AGENTUNIT_STORE",
+    metavar="FILE|URL",
+    help="Where runs are kept: a SQLite file (.agentunit/runs.db), or postgresql://USER@HOST/DATABASE (also "
+    "AGENTUNIT_STORE, and after the verb).",
+)
+@click.option(
+    "--media-root",
+    type=click.Path(exists=True, file_okay=False),
+    metavar="FOLDER",
+    help="The folder of pictures, videos and recordings that cases name. Default: that of the naming file.",
+)
 @click.version_option(agentunit.__version__, prog_name="agentunit")
-def cli() -> None:
+def cli(store_path: str | None, media_root: str | None) -> None:
     """How good are your AI agents? Scores over recorded traces: offline, no keys, nothing sent anywhere."""
 
 

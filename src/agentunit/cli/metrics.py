@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import click
 
-from agentunit.cli.options import json_option
+from agentunit.cli.options import Option, Verb, json_option
 from agentunit.core.results import encode_json
 from agentunit.metrics.base import MetricInfo, describe
 from agentunit.metrics.registry import DEFAULT_METRICS, UnknownMetricError, import_path, parameter_defaults, registry
@@ -19,45 +20,65 @@ from agentunit.reports.terminal import Column, Terminal, Text, TextTable
 _WIDTH_WITH_TRUST = 100
 
 
-@click.command()
-@click.argument("name", required=False)
+@click.command(cls=Verb)
+@click.argument("name", required=False, metavar="[NAME|FAMILY]")
+@click.option(
+    "--why", "unfolds", cls=Option, former=("--all",), is_flag=True, help="List every family, with what is measured."
+)
 @json_option("Print everything as JSON.")
-def metrics(name: str | None, as_json: bool) -> None:
-    """List the metrics, or everything about one.
+def metrics(name: str | None, unfolds: bool, as_json: bool) -> None:
+    """List the metrics: the standard set, then the others by family; or those of a family, or everything about one.
 
     \b
     agentunit metrics
+    agentunit metrics privacy
     agentunit metrics faithfulness
     """
-    if name is not None:
+    described = list(registry.describe_all())
+    families: dict[str, list[str]] = {}
+    for each, info in described:
+        families.setdefault("does not load" if isinstance(info, Exception) else info.family, []).append(each)
+    if name is not None and name not in families:
         _show_one(name, as_json)
     elif as_json:
-        click.echo(encode_json([_as_data(each, found) for each, found in registry.describe_all()]).decode())
+        shown = [_as_data(each, info) for each, info in described if name is None or each in families[name]]
+        click.echo(encode_json(shown).decode())
     else:
-        _show_all()
+        _show_list(dict(described), families, None if unfolds else name or "")
 
 
-def _show_all() -> None:
+def _show_list(
+    infos: Mapping[str, MetricInfo | Exception], families: Mapping[str, list[str]], only: str | None
+) -> None:
+    """Print the metrics of a family, of all (``None``), or the standard set and the names of the others (``""``)."""
     console = Terminal()
     # In a narrow window the text has no room beside the trust, which 'agentunit metrics NAME' tells at length.
     with_trust = console.width >= _WIDTH_WITH_TRUST
     fixed = ("metric", "trust") if with_trust else ("metric",)
     table = plain_table(*fixed, "what it says", fixed=fixed)
-    family = None
-    for name, info in registry.describe_all():
-        if isinstance(info, Exception):
-            table.add_row(name, *[""] * with_trust, Text(f"does not load: {info}", style="red"))
-            continue
-        if info.family != family:
-            family = info.family
-            table.add_row(Text(family, style="dim italic"))
-        starred = name + DIRECTION_MARK[info.direction] + (" *" if name in DEFAULT_METRICS else "")
-        # What follows the figure is said with each score.
-        trust = [describe_trust(info, info.backend).partition(";")[0]] if with_trust else []
-        table.add_row(starred, *trust, Text(info.summary))
+    unfolded = (
+        {"standard set": list(DEFAULT_METRICS)} if only == "" else families if only is None else {only: families[only]}
+    )
+    for family, names in unfolded.items():
+        table.add_row(Text(family, style="dim italic"))
+        for name in names:
+            info = infos[name]
+            if isinstance(info, Exception):
+                table.add_row(name, *[""] * with_trust, Text(f"does not load: {info}", style="red"))
+                continue
+            starred = name + DIRECTION_MARK[info.direction] + (" *" if name in DEFAULT_METRICS else "")
+            # What follows the figure is said with each score.
+            trust = [describe_trust(info, info.backend).partition(";")[0]] if with_trust else []
+            table.add_row(starred, *trust, Text(info.summary))
     console.print(table)
+    if only == "":
+        folded = TextTable(Column(style="dim italic"), Column())
+        for family, names in families.items():
+            folded.add_row(family, Text(", ".join(name for name in names if name not in DEFAULT_METRICS)))
+        console.print("\nby family")
+        console.print(folded)
     click.echo("\n↑ higher is better, ↓ lower is better, * in the standard set")
-    click.echo("next: agentunit metrics NAME   or   agentunit score FILE -m NAME,NAME")
+    click.echo("next: agentunit metrics NAME|FAMILY   or   agentunit score FILE -m NAME,NAME")
 
 
 def _show_one(name: str, as_json: bool) -> None:

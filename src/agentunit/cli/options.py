@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
 from math import inf
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from agentunit.backends.media_sources import configure_media_root
-from agentunit.cli.judge_options import JudgeChoice
 from agentunit.cli.main import EXIT_ERRORS
 from agentunit.core.case import DatasetCase
 from agentunit.core.codec import RecordError
@@ -26,34 +25,88 @@ from agentunit.store.run_store import RunStore
 from agentunit.store.schema import StoreError
 from agentunit.urls import without_passwords
 
-# Help in sections, for commands with many options.
+if TYPE_CHECKING:
+    from agentunit.cli.judge_options import JudgeChoice
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+_HELP_OF_ALL = "agentunit.help_all"
 
 
-def in_sections(sections: Mapping[str, tuple[str, ...]]) -> type[click.Command]:
-    """A kind of command whose help lists options under headings: each has the names of its options, dashes included.
+class Option(click.Option):
+    """An option that also takes the spellings of earlier versions, which no help shows."""
 
-    Options that no section names come first, as they always do.
+    def __init__(self, names: Sequence[str], *, former: Sequence[str] = (), **attributes: Any) -> None:
+        super().__init__([*names, *former], **attributes)
+        self.former = former
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """The line of the help, with the spellings of today."""
+        spelled = self.opts
+        self.opts = [name for name in spelled if name not in self.former]
+        try:
+            return super().get_help_record(ctx)
+        finally:
+            self.opts = spelled
+
+
+def say_moved(former: str, now: str) -> None:
+    """Say on standard error how something is spelled that has another name now."""
+    click.echo(f"note: {former} is now {now}; the old spelling works in this edition only", err=True)
+
+
+def _show_all_options(context: click.Context, _: click.Parameter, is_asked: bool) -> None:
+    if is_asked and not context.resilient_parsing:
+        context.meta[_HELP_OF_ALL] = True
+        click.echo(context.get_help(), color=context.color)
+        context.exit()
+
+
+_HELP_ALL = click.Option(
+    ["--help-all"],
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_all_options,
+    help="Show every option and exit.",
+)
+
+
+class Verb(click.Command):
+    """A command whose help shows the options that most people need, and with ``--help-all`` the others too.
+
+    ``first`` names them, dashes included; without it all are shown.
     """
-    placed = {option: title for title, options in sections.items() for option in options}
 
-    class SectionedCommand(click.Command):
-        def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-            groups: dict[str, list[tuple[str, str]]] = {"Options": [], **{title: [] for title in sections}}
-            for param in self.get_params(ctx):
-                row = param.get_help_record(ctx)
-                if row is not None:
-                    title = next((placed[name] for name in param.opts if name in placed), "Options")
-                    groups[title].append(row)
-            for title, rows in groups.items():
-                if rows:
-                    with formatter.section(title):
-                        formatter.write_dl(rows)
+    def __init__(self, *received: Any, first: Collection[str] = (), **attributes: Any) -> None:
+        super().__init__(*received, **attributes)
+        self.first = frozenset(first)
 
-    return SectionedCommand
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """The parameters, the two of the help last."""
+        *params, shows_help = super().get_params(ctx)
+        return [*params, _HELP_ALL, shows_help]
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the first options, and under a heading of their own the others if they were asked for."""
+        *params, help_all, shows_help = self.get_params(ctx)
+        first: list[tuple[str, str]] = []
+        others: list[tuple[str, str]] = []
+        for param in params:
+            row = param.get_help_record(ctx)
+            if row is not None:
+                is_first = not self.first or not self.first.isdisjoint(param.opts)
+                (first if is_first else others).append(row)
+        shows_others = bool(others) and _HELP_OF_ALL in ctx.meta
+        ends = [shows_help] if shows_others or not others else [help_all, shows_help]
+        first += [row for each in ends if (row := each.get_help_record(ctx)) is not None]
+        with formatter.section("Options"):
+            formatter.write_dl(first)
+        if shows_others:
+            with formatter.section("More options"):
+                formatter.write_dl(others)
 
 
 _TIME_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
-_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 run_argument = click.argument("run_reference", metavar="RUN")
@@ -74,26 +127,23 @@ class InputFailure(click.ClickException):
         super().__init__(printable_line(without_passwords(message)))
 
 
-def store_option(command: _Command) -> _Command:
-    """``--store``: where runs are kept."""
+def of_all_verbs(context: click.Context, name: str) -> Any:
+    """What was said before the verb, which holds for all of them: ``agentunit --store FILE runs``."""
+    return context.find_root().params.get(name)
 
-    def check(_: click.Context, __: click.Parameter, address: str) -> str:
+
+def store_option(command: _Command) -> _Command:
+    """``--store``, which may follow the verb, too: where runs are kept."""
+
+    def check(context: click.Context, __: click.Parameter, address: str | None) -> str:
+        address = address or of_all_verbs(context, "store_path") or os.environ.get("AGENTUNIT_STORE") or DEFAULT_PATH
         try:
             sqlite_file(address)
         except StoreError as error:
             raise click.BadParameter(str(error)) from None
         return address
 
-    return click.option(
-        "--store",
-        "store_path",
-        envvar="AGENTUNIT_STORE",
-        default=DEFAULT_PATH,
-        show_default=True,
-        metavar="FILE|URL",
-        callback=check,
-        help="Where runs are kept: a SQLite file, or postgresql://USER@HOST/DATABASE (also AGENTUNIT_STORE).",
-    )(command)
+    return click.option("--store", "store_path", metavar="FILE|URL", hidden=True, callback=check)(command)
 
 
 def json_option(text: str) -> Callable[[_Command], _Command]:
@@ -101,9 +151,14 @@ def json_option(text: str) -> Callable[[_Command], _Command]:
     return click.option("--json", "as_json", is_flag=True, help=text)
 
 
-def all_rows_option(command: _Command) -> _Command:
-    """``--all``: every row of a table, where ten are shown otherwise."""
-    return click.option("--all", "all_rows", is_flag=True, help="Show every row of the table, not only ten.")(command)
+why_option = click.option(
+    "--why",
+    "all_rows",
+    cls=Option,
+    former=("--all",),
+    is_flag=True,
+    help="Show everything: every row, how far each score can be trusted, and why scores are missing.",
+)
 
 
 def by_option(command: _Command) -> _Command:
@@ -201,21 +256,21 @@ def engine_option(command: _Command) -> _Command:
     )(command)
 
 
-def show_personal_data_option(command: _Command) -> _Command:
-    """``--show-personal-data``: reports as they were before masking."""
-    return click.option(
-        "--show-personal-data",
-        "--unmasked",
-        is_flag=True,
-        help="Show e-mail addresses, card numbers, credentials and the like, which are masked otherwise.",
-    )(command)
+show_personal_data_option = click.option(
+    "--unmasked",
+    "show_personal_data",
+    cls=Option,
+    former=("--show-personal-data",),
+    is_flag=True,
+    help="Show e-mail addresses, card numbers, credentials and the like, which are masked otherwise.",
+)
 
 
 def media_root_option(command: _Command) -> _Command:
-    """``--media-root``: the folder that pictures, videos and recordings may be read from."""
+    """``--media-root``, which may follow the verb, too: the folder that pictures and recordings may be read from."""
 
-    def configure(_: click.Context, __: click.Parameter, folder: str | None) -> None:
-        configure_media_root(folder)
+    def configure(context: click.Context, __: click.Parameter, folder: str | None) -> None:
+        configure_media_root(folder or of_all_verbs(context, "media_root"))
 
     return click.option(
         "--media-root",
@@ -223,7 +278,7 @@ def media_root_option(command: _Command) -> _Command:
         metavar="FOLDER",
         callback=configure,
         expose_value=False,
-        help="The folder of pictures, videos and recordings that cases name. Default: that of the naming file.",
+        hidden=True,
     )(command)
 
 
@@ -278,6 +333,16 @@ def say_stopped(kept: str, next_step: str | None = None) -> None:
         click.echo(f"stopped: {kept}", err=True)
         if next_step is not None:
             click.echo(f"next: {next_step}", err=True)
+
+
+def user_name() -> str:
+    """Who uses this machine, as far as it says so: whoever labels, unless another is named."""
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        return ""
 
 
 def tags_from(pairs: Sequence[str]) -> dict[str, str]:

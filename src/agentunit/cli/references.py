@@ -100,13 +100,13 @@ def note_what_stays(references: Sequence[str], store_path: str) -> None:
     masks = "masks the records, to score FILE"
     if is_file(reference) and is_table(reference):
         # A table holds no records: the traces are masked that its scores were made of.
-        way = f"'agentunit redact TRACES --out FILE' {masks}"
+        way = f"'agentunit convert TRACES --mask --out FILE' {masks}"
     elif is_file(reference) and _is_exported_run(reference):
-        taken_in = shlex.join(["agentunit", "import", reference])
-        way = f"'{taken_in}' takes the run in, and 'agentunit redact RUN --out FILE' {masks}"
+        taken_in = shlex.join(["agentunit", "runs", "--import", reference])
+        way = f"'{taken_in}' takes the run in, and 'agentunit convert RUN --mask --out FILE' {masks}"
     else:
         where = [] if os.path.exists(reference) else store_arguments(store_path)
-        way = f"'{shlex.join(['agentunit', 'redact', reference, '--out', 'FILE', *where])}' {masks}"
+        way = f"'{shlex.join(['agentunit', 'convert', reference, '--mask', '--out', 'FILE', *where])}' {masks}"
     click.echo(printable_line(f"names and addresses may be in it: {way}"), err=True)
 
 

@@ -15,12 +15,14 @@ from agentunit.cli._shown_run import AskedToShow, ShownRun
 from agentunit.cli.judge_options import JudgeChoice, judge_options
 from agentunit.cli.options import (
     InputFailure,
+    Verb,
     json_option,
     open_store,
     run_argument,
     show_personal_data_option,
     store_option,
     tries_option,
+    why_option,
 )
 from agentunit.cli.references import meant_case, unknown_case
 from agentunit.cli.streams import output_to_stderr
@@ -52,13 +54,27 @@ class RerunOptions:
     baseline: str | None
     most_tries: int | None
     suite_path: str | None
+    all_rows: bool
     as_json: bool
     show_personal_data: bool
     store_path: str
     choice: JudgeChoice
 
 
-@click.command()
+@click.command(
+    cls=Verb,
+    first=(
+        "--newly-failing",
+        "--replace",
+        "--baseline",
+        "--tries",
+        "--suite",
+        "--judge",
+        "--why",
+        "--json",
+        "--unmasked",
+    ),
+)
 @run_argument
 @click.argument("case_ids", nargs=-1, metavar="[CASE]…")
 @click.option("--newly-failing", is_flag=True, help="Try the cases that passed in the baseline and fail now.")
@@ -71,6 +87,7 @@ class RerunOptions:
     metavar="SUITE",
     help="The suite to run them with (default: the run's own; an imported run has none).",
 )
+@why_option
 @json_option("Print the result as JSON instead of tables.")
 @show_personal_data_option
 @judge_options
@@ -108,6 +125,7 @@ class _Rerun:
         asked = AskedToShow(
             options.baseline,
             tries=options.most_tries,
+            all_rows=options.all_rows,
             as_json=options.as_json,
             show_personal_data=options.show_personal_data,
         )

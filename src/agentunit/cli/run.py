@@ -8,7 +8,7 @@ import click
 
 from agentunit.cli.judge_options import judge_options
 from agentunit.cli.options import (
-    all_rows_option,
+    Verb,
     jobs_option,
     margin_option,
     media_root_option,
@@ -16,6 +16,7 @@ from agentunit.cli.options import (
     store_option,
     tries_option,
     unsure_option,
+    why_option,
 )
 
 ARGUMENTS = "agentunit.arguments"
@@ -23,7 +24,7 @@ ARGUMENTS = "agentunit.arguments"
 _MAX_COST = "Start no further case once the traces add up to this cost. Finished cases are kept."
 
 
-class KeepsArguments(click.Command):
+class KeepsArguments(Verb):
     """A command that remembers what it was called with, to call itself again."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -32,7 +33,21 @@ class KeepsArguments(click.Command):
         return super().parse_args(ctx, args)
 
 
-@click.command(cls=KeepsArguments, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(
+    cls=KeepsArguments,
+    first=(
+        "--resume",
+        "--set",
+        "--repeats",
+        "--limit",
+        "--metrics",
+        "--gate",
+        "--baseline",
+        "--judge",
+        "--why",
+        "--json",
+    ),
+)
 @click.argument("suite_path", metavar="SUITE")
 @click.option(
     "--resume", metavar="RUN", help="Continue a run that was stopped: its id, the beginning of its id, or 'last'."
@@ -77,7 +92,7 @@ class KeepsArguments(click.Command):
 @margin_option
 @tries_option
 @jobs_option
-@all_rows_option
+@why_option
 @unsure_option
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON instead of tables.")
 @show_personal_data_option

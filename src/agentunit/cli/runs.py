@@ -8,28 +8,32 @@ import shutil
 import sqlite3
 import zlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
 import click
 import msgspec
 
-from agentunit.cli.options import json_option, open_store, store_option, tags_from
+from agentunit.cli.options import InputFailure, Verb, json_option, open_store, store_option, tags_from
 from agentunit.cli.references import unreadable_runs_fail
 from agentunit.core.codec import RecordError, decode_record
 from agentunit.core.results import encode_json
 from agentunit.doors import part
 from agentunit.engine.deciding.stored import listed_means, own_verdicts
+from agentunit.engine.scoring.score_rows import is_table
 from agentunit.engine.scoring.scored_run import info_of, recorded_infos
 from agentunit.reports.console import print_next
 from agentunit.reports.figures import counted, counted_cases
 from agentunit.reports.json_report import run_line_as_data
 from agentunit.reports.printable import printable, printable_line
-from agentunit.reports.reported_run import Mask, how_to_resume
+from agentunit.reports.reported_run import Mask, how_to_resume, printing_mask
 from agentunit.reports.run_console import print_runs
 from agentunit.reports.terminal import Terminal
 from agentunit.store.erasure import Erasure, Whom, erase_from, erasures_of, whom
 from agentunit.store.opening import shown_address
+from agentunit.store.portable import import_run, is_portable
 from agentunit.store.runs import RunHeader
 from agentunit.store.schema import StoreError
 
@@ -212,12 +216,32 @@ def _cleared_replies(cache: Path) -> int:
         raise click.ClickException(f"{reason} ('agentunit doctor --cache clear' tries again)") from None
 
 
-@click.command()
+@dataclass(frozen=True)
+class RunsOptions:
+    """What the command line of ``agentunit runs`` says, by the names that the command's decorators give it."""
+
+    files: tuple[str, ...]
+    as_json: bool
+    limit: int
+    tags: tuple[str, ...]
+    name: str | None
+    taken_in: str | None
+    run_id: str | None
+    doomed: str | None
+    erase: str | None
+    erasures: bool
+    keep: str | None
+    store_path: str
+
+
+@click.command(cls=Verb)
 @click.argument("files", nargs=-1, metavar="[FILES]...")
 @json_option("Print them as JSON.")
 @click.option("-n", "--limit", type=click.IntRange(min=1), default=10, show_default=True, help="At most this many.")
 @click.option("--tag", "tags", multiple=True, metavar="KEY=VALUE", help="Only runs with this tag: --tag model=x.")
 @click.option("--name", metavar="NAME", help="Only runs of this name.")
+@click.option("--import", "taken_in", metavar="FILE", help="Take in a run that 'agentunit export' wrote.")
+@click.option("--as", "run_id", metavar="ID", help="With --import: the id the run gets (default: the one it had).")
 @click.option("--delete", "doomed", metavar="RUN", help="Remove a run with its records and scores.")
 @click.option(
     "--erase",
@@ -227,42 +251,40 @@ def _cleared_replies(cache: Path) -> int:
 @click.option("--erasures", is_flag=True, help="Show when data was erased, and how much.")
 @click.option("--keep", type=click.Choice(["masked"]), help="Keep only masked text in this store, from now on.")
 @store_option
-def runs(
-    files: tuple[str, ...],
-    as_json: bool,
-    limit: int,
-    tags: tuple[str, ...],
-    name: str | None,
-    doomed: str | None,
-    erase: str | None,
-    erasures: bool,
-    keep: str | None,
-    store_path: str,
-) -> None:
-    """List the runs of the store, the newest first.
+def runs(**received: Any) -> None:
+    """List the runs of the store, the newest first; take in a run, remove one, or erase data.
 
     \b
     agentunit runs
     agentunit runs --tag model=x
     agentunit runs --json --limit 100
+    agentunit runs --import main.json.gz --as main
     agentunit runs --delete 20261115-100338-3288
     agentunit runs --erase user=u-4711 shared/traces.jsonl
     agentunit runs --erase older=90d
     """
-    if files and erase is None:
-        raise click.UsageError(f"files belong to --erase; received {files[0]!r} without it")
-    if erase is not None:
-        erase_data(erase, files, store_path, as_json=as_json)
-        return
-    if erasures:
-        print_erasures(store_path, as_json=as_json)
-        return
-    if keep is not None:
+    options = RunsOptions(**received)
+    store_path = options.store_path
+    if options.files and options.erase is None:
+        raise click.UsageError(f"files belong to --erase; received {options.files[0]!r} without it")
+    if options.run_id is not None and options.taken_in is None:
+        raise click.UsageError("--as names a run that is taken in: it goes with --import FILE")
+    if options.taken_in is not None:
+        _take_in(options.taken_in, options.run_id, store_path)
+    elif options.erase is not None:
+        erase_data(options.erase, options.files, store_path, as_json=options.as_json)
+    elif options.erasures:
+        print_erasures(store_path, as_json=options.as_json)
+    elif options.keep is not None:
         keep_masked(store_path)
-        return
-    if doomed is not None:
-        _delete(doomed, store_path)
-        return
+    elif options.doomed is not None:
+        _delete(options.doomed, store_path)
+    else:
+        _list(options)
+
+
+def _list(options: RunsOptions) -> None:
+    tags, name, limit, store_path = options.tags, options.name, options.limit, options.store_path
     infos = {}
     listed: list[tuple[RunHeader, dict[str, float]]] = []
     with unreadable_runs_fail(), open_store(store_path, read_only=True) as store:
@@ -274,7 +296,7 @@ def runs(
             infos.update({name: known.get(name) or info_of(name) for name in means})
             listed.append((header, means))
         own = own_verdicts(store, [header for header, _ in listed])
-    if as_json:
+    if options.as_json:
         mask = Mask()
         lines = []
         for header, means in listed:
@@ -294,6 +316,27 @@ def runs(
         console.print(f"… and {len(headers) - limit:,} older (--limit shows more)", style="dim")
     resume = next((how for header, _ in listed if (how := how_to_resume(header, store_path))), None)
     print_next([resume or "agentunit show last"], console)
+
+
+def _take_in(file: str, run_id: str | None, store_path: str) -> None:
+    """Take an exported run into the store."""
+    if run_id is not None and not run_id.strip():
+        raise click.BadParameter("an id must not be blank", param_hint="--as")
+    if not os.path.isfile(file):
+        raise InputFailure(f"{file}: no such file")
+    if is_table(file):
+        raise InputFailure(f"{file} is a score table, without records to import: show and compare read it as it is")
+    if not is_portable(file):
+        raise InputFailure(
+            f"{file} is not an exported run: 'agentunit label RUN --labels FILE' takes labels in, 'agentunit init "
+            "FOLDER --from FILE' the tests of another tool, and 'agentunit score FILE' traces"
+        )
+    with unreadable_runs_fail(), open_store(store_path, must_exist=False) as store:
+        header = import_run(store, file, run_id=run_id)
+        size = store.size(header.id)
+    name = printable_line(printing_mask().header(header).name)
+    cases = counted_cases(size.n_cases, size.n_repeats, size.n_records)
+    click.echo(f"{cases} of {name!r} imported as run {header.id}   next: agentunit show {header.id}")
 
 
 def _delete(reference: str, store_path: str) -> None:

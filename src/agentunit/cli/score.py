@@ -8,19 +8,18 @@ import click
 
 from agentunit import doors
 from agentunit.cli._score_stored import score_stored_run
-from agentunit.cli.follow_options import OPTIONS as FOLLOW_OPTIONS
-from agentunit.cli.follow_options import SECTION as FOLLOWING
 from agentunit.cli.follow_options import follow_options
-from agentunit.cli.judge_options import JUDGE_OPTIONS, judge_options
+from agentunit.cli.judge_options import judge_options
 from agentunit.cli.options import (
+    Verb,
     by_option,
     engine_option,
-    in_sections,
     jobs_option,
     media_root_option,
     metrics_from,
     show_personal_data_option,
     store_option,
+    why_option,
 )
 from agentunit.cli.score_files import score_files
 from agentunit.cli.score_options import ScoreOptions, suspects_options
@@ -28,8 +27,19 @@ from agentunit.cli.trace_inputs import expected_option, names_run, trace_options
 
 
 @click.command(
-    cls=in_sections({"Backends and judge": JUDGE_OPTIONS, FOLLOWING: FOLLOW_OPTIONS}),
-    context_settings={"help_option_names": ["-h", "--help"]},
+    cls=Verb,
+    first=(
+        "--metrics",
+        "--out",
+        "--by",
+        "--from",
+        "--expected",
+        "--backend",
+        "--judge",
+        "--follow",
+        "--why",
+        "--json",
+    ),
 )
 @click.argument("files", nargs=-1, required=True, metavar="FILE…|RUN")
 @click.option(
@@ -45,13 +55,13 @@ from agentunit.cli.trace_inputs import expected_option, names_run, trace_options
     "-o",
     "--out",
     type=click.Path(dir_okay=False),
-    help="Write every case's scores here: one JSON object per line ('-': standard output), or a table that 'gate', "
-    "'compare' and 'show' read as a run, where the name ends in .parquet.",
+    help="Write every case's scores here: one JSON object per line ('-': standard output), or a table that "
+    "'show' and 'compare' read as a run, where the name ends in .parquet.",
 )
 @click.option("--errors", "errors_file", type=click.Path(dir_okay=False), help="Write what could not be read here.")
 @click.option("--json", "as_json", is_flag=True, help="Print the run's summary as JSON instead of a table.")
 @by_option
-@click.option("--all", "all_rows", is_flag=True, help="With --by: every row of the table by slice, not only ten.")
+@why_option
 @click.option("--strict", is_flag=True, help="Stop at the first record that cannot be read.")
 @click.option(
     "--max-errors",
@@ -91,7 +101,7 @@ def score(**received: Any) -> None:
     agentunit score exports/ --group-by session
     agentunit score traces.jsonl.gz --metrics faithfulness,cost --out scores.jsonl
     agentunit score s3://bucket/traces/ --out s3://bucket/scores.parquet
-    agentunit score traces/ --follow --by metadata.category --sample 5%
+    agentunit score traces/ --follow --by metadata.category --watch sample=5%
     agentunit score last --metrics response_time
     agentunit score traces.jsonl --by metadata.category
     agentunit score exports/ --jobs auto --out scores.jsonl
@@ -114,7 +124,7 @@ def score(**received: Any) -> None:
         doors.part("follow_files")(options, metrics)
         return
     if following.is_changed:
-        raise click.UsageError(f"{', '.join(FOLLOW_OPTIONS[2:])} go with --follow or --once")
+        raise click.UsageError("--watch goes with --follow or --once")
     if names_run(options.files, options.store_path):
         score_stored_run(options, metrics)
     else:

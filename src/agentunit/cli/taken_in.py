@@ -41,7 +41,7 @@ def run_of_traces(path: str, store_path: str, metric: str | None, *, keep: bool 
     """
     refuse_other_files(path, store_path)
     if os.path.isfile(path) and is_portable(path):
-        raise InputFailure(f"{path} is an exported run: 'agentunit import {path}' takes it into the store first")
+        raise InputFailure(f"{path} is an exported run: 'agentunit runs --import {path}' takes it into the store first")
     source = trace_files_from([path], None, "trace")
     records = [each for each in source if isinstance(each, Record)]
     if not records:

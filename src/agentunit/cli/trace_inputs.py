@@ -10,8 +10,10 @@ from typing import Any, TypeVar
 import click
 
 from agentunit.cli.options import InputFailure, open_store, print_field_notes
+from agentunit.cli.references import is_demo
 from agentunit.core.records import Record
 from agentunit.core.results import InputError
+from agentunit.datasets.demo import demo_records
 from agentunit.datasets.readers import DatasetError, load_dataset
 from agentunit.store.opening import may_exist
 from agentunit.store.runs import is_again
@@ -41,18 +43,6 @@ def trace_options(command: _Command) -> _Command:
         metavar="FORMAT",
         help="Read the files as this format instead of detecting it (docs/traces.md lists them).",
     )(command)
-
-
-def rewriting_options(command: _Command, *, needs_out: bool = True) -> _Command:
-    """``FILE…`` or a run, and ``--out``: what is read, and where its records are written."""
-    command = click.option(
-        "-o",
-        "--out",
-        required=needs_out,
-        type=click.Path(dir_okay=False),
-        help="Write the records here, one JSON object per line ('-': standard output; .gz compresses).",
-    )(command)
-    return click.argument("files", nargs=-1, required=True, metavar="FILE…|RUN")(command)
 
 
 def trace_files_from(
@@ -94,10 +84,22 @@ class StoredRun:
                     yield stored.record
 
 
+class _BundledRecording(StoredRun):
+    """The records of the demo."""
+
+    def __init__(self) -> None:
+        super().__init__("", "")
+
+    def __iter__(self) -> Iterator[Record | InputError]:
+        yield from demo_records()
+
+
 def files_or_run(
     files: Sequence[str], format_name: str | None, group_by: GroupBy, store_path: str, expected: str | None = None
 ) -> TraceSource:
     """The traces that a command was given: files, or a run by its name where no such file is there."""
+    if is_demo(files[0], store_path):
+        return _BundledRecording()
     if names_run(files, store_path):
         with open_store(store_path, read_only=True) as store:
             try:

@@ -499,12 +499,12 @@ def describe_own_file(names: Iterable[str], path: str) -> str | None:
     """What a file is whose first object has these names, where AgentUnit wrote it and it is no traces; else ``None``.
 
     >>> describe_own_file(["agentunit_run", "header"], "run.json")
-    "an exported run: 'agentunit show run.json' shows it, 'agentunit import run.json' takes it in"
+    "an exported run: 'agentunit show run.json' shows it, 'agentunit runs --import run.json' takes it in"
     """
     found = set(names)
     quoted = shlex.quote(path)
     if "agentunit_run" in found:
-        return f"an exported run: 'agentunit show {quoted}' shows it, 'agentunit import {quoted}' takes it in"
+        return f"an exported run: 'agentunit show {quoted}' shows it, 'agentunit runs --import {quoted}' takes it in"
     if found >= {"agentunit_version", "n_evaluations"}:
         return (
             "a report of pytest for programs, which no command reads: 'pytest --agentunit-report FILE.html' writes "
@@ -515,7 +515,7 @@ def describe_own_file(names: Iterable[str], path: str) -> str | None:
         return None
     return (
         "holds scores ('agentunit score --out' wrote it) and no records: name the traces that they were made of, or "
-        "write '--out scores.parquet', which gate, compare, show and export read"
+        "write '--out scores.parquet', which show, compare and export read"
     )
 
 

@@ -28,6 +28,6 @@ DEMO_METRICS = (
 
 
 def demo_records() -> Iterator[Record | InputError]:
-    """The records of the demo, as ``agentunit demo`` scores them."""
+    """The records of the demo, as ``agentunit show demo`` scores them."""
     with as_file(files("agentunit.datasets").joinpath("bundled").joinpath("demo.jsonl.gz")) as path:
         yield from RecordFile(path)

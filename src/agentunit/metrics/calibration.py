@@ -1,6 +1,6 @@
 """A judge fitted to people's labels: the examples it is shown, how its scores are read, and how well that agrees.
 
-``agentunit validity RUN --calibrate FILE`` writes such a file. It is data: texts, numbers and nothing that runs.
+``agentunit label RUN --calibrate FILE`` writes such a file. It is data: texts, numbers and nothing that runs.
 """
 
 from __future__ import annotations

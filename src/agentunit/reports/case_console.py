@@ -64,7 +64,7 @@ def print_case(
     for name, data in (("State", view.state), ("Case", view.case_metadata), ("Trace", view.trace_metadata)):
         page.data(name, data)
     if page.cut:
-        console.print("\n--full shows everything: whole texts and every detail of the scores", style="dim")
+        console.print("\n--why shows everything: whole texts and every detail of the scores", style="dim")
 
 
 class _Page:

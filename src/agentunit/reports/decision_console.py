@@ -268,7 +268,7 @@ def _print_case(case_id: str, text: str, console: Terminal) -> None:
 def _print_more(n_more: int, console: Terminal, all_rows: bool | None) -> None:
     if n_more > 0:
         # Beyond what is kept in full, only the counts are known here; files of "export" name every case.
-        how = "--json lists them" if all_rows is None else "export lists them" if all_rows else "--all shows them"
+        how = "--json lists them" if all_rows is None else "export lists them" if all_rows else "--why shows them"
         console.print(f"  … and {n_more:,} more ({how})", style="dim")
 
 

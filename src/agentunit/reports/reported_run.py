@@ -103,7 +103,7 @@ def masked_error(error: InputError) -> InputError:
 
 
 class Mask:
-    """Replaces personal data by pseudonyms, as ``agentunit redact`` does: in one report a value always gets the same.
+    """Replaces personal data by pseudonyms, as ``agentunit convert --mask`` does, in one report always the same.
 
     >>> Mask().text("Write to ada@example.org or ADA@example.org."), Mask(show_all=True).text("ada@example.org")
     ('Write to <EMAIL_1> or <EMAIL_1>.', 'ada@example.org')

@@ -131,7 +131,7 @@ def print_several(
         console.print(cases)
         if len(changed) > ROWS_SHOWN and not all_rows:
             left_out = counted(len(changed) - ROWS_SHOWN, "more case")
-            console.print(f"… and {left_out} (--all shows them)", style="dim")
+            console.print(f"… and {left_out} (--why shows them)", style="dim")
     print_known_failures(decisions, console)
     for run, decision in zip(runs, decisions, strict=True):
         said = decision.headline if as_verdicts else decision.said

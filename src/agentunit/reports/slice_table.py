@@ -95,5 +95,5 @@ def print_slices(
     console.print(printed)
     if len(shown) < len(rows):
         left_out = counted(len(rows) - len(shown), "more row")
-        console.print(f"… and {left_out} (--all shows them)", style="dim")
+        console.print(f"… and {left_out} (--why shows them)", style="dim")
     print_line(slices_note(table, len(shown)), console, "dim")

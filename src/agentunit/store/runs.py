@@ -188,7 +188,7 @@ class RecordRow(Struct):
 class StoredDecision(Struct):
     """What was decided about a run once. ``decision`` is a JSON object that the store does not look into.
 
-    ``made_by`` is the command that decided: "run", "rerun", "gate", "compare" or "pytest".
+    ``made_by`` is what decided: "run", "rerun", "gate" (show --gate), "compare" or "pytest".
     """
 
     made_at: float

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from agentunit.cli.import_run import import_run
+from agentunit.cli.init import init
 from agentunit.cli.run import run
 from agentunit.datasets.readers import load_dataset
 
@@ -30,7 +30,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def take(*arguments: object) -> Result:
-    return CliRunner().invoke(import_run, [str(each) for each in arguments])
+    return CliRunner().invoke(init, ["--from", *map(str, arguments)])
 
 
 def test_an_imported_suite_runs_and_its_gate_decides() -> None:
@@ -57,7 +57,7 @@ def test_an_imported_suite_runs_and_its_gate_decides() -> None:
 
 def test_a_suite_that_maps_whole_ends_with_0_and_passes() -> None:
     Path("desk.jsonl").write_text(json.dumps({"input": "2 + 2?", "target": "4"}))
-    result = take("desk.jsonl", "--out", "evals/new")
+    result = take("desk.jsonl", "evals/new")
     assert result.exit_code == 0, result.output
     assert "no gates: the file states no threshold" in result.stdout
     (case,) = load_dataset("evals/new/dataset.jsonl")
@@ -86,7 +86,7 @@ def test_a_file_without_a_case_writes_nothing_and_says_why() -> None:
 
 
 def test_what_nothing_reads_stays_with_the_case() -> None:
-    take(DATA / "deepeval.json", "--out", "evals")
+    take(DATA / "deepeval.json", "evals")
     assert [case.extra for case in load_dataset("evals/dataset.jsonl")] == [
         {"comments": "from the FAQ"},
         {"actual_output": "It was sent.", "tools_called": [{"name": "look_up_order", "type": "FUNCTION"}]},

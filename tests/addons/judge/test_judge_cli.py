@@ -205,9 +205,9 @@ def test_a_key_is_sent_and_shown_nowhere(invoke: Any, monkeypatch: Any) -> None:
 
 
 def test_there_is_no_option_for_a_key(invoke: Any) -> None:
-    for verb in ("score", "run", "rerun", "validity"):
-        options = re.findall(r"--[a-z-]+", invoke(verb, "--help").stdout)
-        assert "--judge-url" in options
+    for verb in ("score", "run", "rerun", "label"):
+        options = re.findall(r"--[a-z-]+", invoke(verb, "--help-all").stdout)
+        assert "--judge" in options
         assert not [each for each in options if "key" in each]
 
 
@@ -261,7 +261,7 @@ def test_what_sends_nothing_asks_nothing(invoke: Any, server: JudgeServer, monke
     assert invoke("score", "runs.jsonl", "-m", "cost").exit_code == 0
     assert invoke("score", "runs.jsonl", "-m", "faithfulness", "--backend", "lexical").exit_code == 0
     assert invoke("score", "bare.jsonl", "-m", "faithfulness").exit_code == 4  # no context: nothing to ask
-    assert invoke("demo").exit_code == 0
+    assert invoke("show", "demo").exit_code == 0
     assert invoke("doctor").exit_code == 0
     assert invoke("doctor", "runs.jsonl").exit_code == 0
     assert invoke("metrics").exit_code == 0
@@ -428,7 +428,7 @@ def test_the_spend_cap_holds_for_all_stages_of_a_run_until_decided(invoke: Any, 
 @pytest.mark.parametrize(
     ("section", "said"),
     [
-        ("{url: u, api_key: sk-1}", "a key must not be in a suite; set AGENTUNIT_JUDGE_API_KEY"),
+        ("{url: u, api_key: sk-1}", "a key must not be in a file; set AGENTUNIT_JUDGE_API_KEY"),
         ("{url: 'http://me:hush-hush@h', model: m}", "nor in its judge's url"),
         ("{url: 'http://h/v1?api-key=hush-hush', model: m}", "nor in its judge's url"),
         ("{judges: [{model: m, url: 'http://me:hush-hush@h'}]}", "nor in its judge's url"),
@@ -479,7 +479,7 @@ def test_transcripts_are_kept_only_when_asked_for(invoke: Any, server: JudgeServ
     assert "claims · sample 1 · judge-1 · from the cache" in shown
     assert '"verdict": "supported"' in shown
     assert "instructions:" not in shown
-    assert "instructions: You split an answer into claims" in invoke("show", "last", "q0", "--full").stdout
+    assert "instructions: You split an answer into claims" in invoke("show", "last", "q0", "--why").stdout
     (case,) = json.loads(invoke("show", "last", "q0", "--json").stdout)
     scores = {each["metric"]: each for each in case["scores"]}
     assert [call["purpose"] for call in scores["faithfulness"]["judge_calls"]] == ["claims", "verdicts"]
@@ -520,7 +520,7 @@ def test_validity_asks_first_too(invoke: Any, server: JudgeServer) -> None:
     write_records(4)
     labels = "".join(f"q{k},{'yes' if k % 2 == 0 else 'no'}\n" for k in range(4))
     Path("labels.csv").write_text("id,label\n" + labels, encoding="utf-8")
-    arguments = ["validity", "runs.jsonl", "--labels", "labels.csv", "-m", "faithfulness", *judged(server)]
+    arguments = ["label", "--measure", "runs.jsonl", "--labels", "labels.csv", "-m", "faithfulness", *judged(server)]
     assert invoke(*arguments, input="n\n").exit_code == 2
     assert server.requests == []
     assert "judge" in invoke(*arguments, "--yes").stdout
@@ -671,7 +671,7 @@ def test_a_metric_is_calibrated_to_the_labels_of_a_run(invoke: Any, server: Judg
             add_record(store, header.id, at, 0, row, failed=False, elapsed_s=0.1)
             labels.append(StoredLabel(subject_of(row), "helpfulness", f"q{at}", float(at % 2), "ana"))
         store.add_labels(labels)
-    asked = ["validity", "shop", "-m", "helpfulness", "--calibrate", "mine.json", *judged(server, "--yes")]
+    asked = ["label", "--measure", "shop", "-m", "helpfulness", "--calibrate", "mine.json", *judged(server, "--yes")]
     shown = invoke(*asked)
     assert shown.exit_code == 0, shown.output
     assert "helpfulness asks a judge: question and answer of 24 cases go to judge-1" in shown.stderr
@@ -683,13 +683,13 @@ def test_a_metric_is_calibrated_to_the_labels_of_a_run(invoke: Any, server: Judg
     used = invoke("score", "shop", "-m", "helpfulness", "--param", "helpfulness.calibration=mine.json", *judged(server))
     assert re.search(r"agreement \d\.\d\d +on 24 labels|agreement \d\.\d\d", used.stdout), used.output
     for more, problem in (
-        (["validity", "shop", "-m", "cost", "--calibrate", "x.json"], "cost cannot be calibrated"),
-        (["validity", "--calibrate", "x.json"], "--calibrate takes one stored RUN"),
+        (["label", "--measure", "shop", "-m", "cost", "--calibrate", "x.json"], "cost cannot be calibrated"),
+        (["label", "--measure", "--calibrate", "x.json"], "--calibrate takes one stored RUN"),
         (
-            ["validity", "shop", "-m", "faithfulness", "--backend", "lexical", "--calibrate", "x.json"],
+            ["label", "--measure", "shop", "-m", "faithfulness", "--backend", "lexical", "--calibrate", "x.json"],
             "faithfulness is scored without a model here",
         ),
-        (["validity", "-m", "cost"], "name one RUN that was labeled, or a file of labels"),
+        (["label", "--measure", "-m", "cost"], "name one RUN that was labeled, or a file of labels"),
     ):
         result = invoke(*more)
         assert result.exit_code == 2

@@ -149,7 +149,7 @@ def test_no_sends_nothing_and_settings_need_the_option(invoke: Any, monkeypatch:
         assert server.n_calls == 0
     result = invoke("compare", "old", "new", "--judge-model", "m")
     assert result.exit_code == 2
-    assert "--judge-model: nothing is asked of a judge without --judge pairwise" in result.output
+    assert "--judge-model: nothing is asked of a judge without --judge NAME" in result.output
     configure_judge()
     result = invoke("compare", "old", "new", "--judge", "pairwise")
     assert result.exit_code == 2

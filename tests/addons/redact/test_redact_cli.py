@@ -26,7 +26,7 @@ def written(name="out.jsonl"):
 
 def test_records_come_out_masked_and_the_summary_counts(invoke):
     write_records("traces.jsonl", "mail a@example.com", "a@example.com, b@example.com or 192.168.3.44", "nothing")
-    result = invoke("redact", "traces.jsonl", "--out", "out.jsonl")
+    result = invoke("convert", "--mask", "traces.jsonl", "--out", "out.jsonl")
     assert result.exit_code == 0, result.output
     assert [record.outcome for record in written()] == [
         "mail <EMAIL_1>",
@@ -39,7 +39,7 @@ def test_records_come_out_masked_and_the_summary_counts(invoke):
     assert result.stdout == ""
     assert not Path("out.jsonl.part").exists()
     # Once more: there is nothing left to mask.
-    again = invoke("redact", "out.jsonl", "--out", "again.jsonl")
+    again = invoke("convert", "--mask", "out.jsonl", "--out", "again.jsonl")
     assert Path("again.jsonl").read_bytes() == Path("out.jsonl").read_bytes()
     assert "masked: nothing was found" in again.stderr
 
@@ -49,7 +49,7 @@ def test_several_files_of_any_format_share_their_pseudonyms(invoke):
     Path("spans.json").write_bytes(
         otlp(oi("AGENT", "a", input__value="I am b@example.com", output__value="a@example.com"))
     )
-    result = invoke("redact", "traces.jsonl", "spans.json", "--out", "out.jsonl")
+    result = invoke("convert", "--mask", "traces.jsonl", "spans.json", "--out", "out.jsonl")
     first, second = written()
     assert first.outcome == second.outcome.output == "<EMAIL_1>"
     assert second.case.query == "I am <EMAIL_2>"
@@ -58,30 +58,30 @@ def test_several_files_of_any_format_share_their_pseudonyms(invoke):
 
 def test_compressed_output_and_types(invoke):
     write_records("traces.jsonl", "a@example.com from 192.168.3.44")
-    invoke("redact", "traces.jsonl", "--out", "out.jsonl.gz", "--keep", "email, phone")
+    invoke("convert", "--mask", "traces.jsonl", "--out", "out.jsonl.gz", "--keep", "email, phone")
     assert b"a@example.com from <IP_ADDRESS_1>" in gzip.decompress(Path("out.jsonl.gz").read_bytes())
-    invoke("redact", "traces.jsonl", "--out", "out.jsonl", "--types", "email")
+    invoke("convert", "--mask", "traces.jsonl", "--out", "out.jsonl", "--types", "email")
     assert written()[0].outcome == "<EMAIL_1> from 192.168.3.44"
 
 
 def test_a_salt_is_the_same_across_runs_and_never_numbered(invoke):
     write_records("one.jsonl", "a@example.com b@example.com")
     write_records("two.jsonl", "b@example.com")
-    invoke("redact", "one.jsonl", "--out", "out.jsonl", "--salt", "s3cret")
+    invoke("convert", "--mask", "one.jsonl", "--out", "out.jsonl", "--salt", "s3cret")
     pseudonym = written()[0].outcome.split()[1]
-    invoke("redact", "two.jsonl", "--out", "out.jsonl", env={"AGENTUNIT_SALT": "s3cret"})
+    invoke("convert", "--mask", "two.jsonl", "--out", "out.jsonl", env={"AGENTUNIT_SALT": "s3cret"})
     assert written()[0].outcome == pseudonym
     assert not any(letter.isdigit() for letter in pseudonym)
-    assert invoke("redact", "one.jsonl", "--out", "out.jsonl", "--salt", " ").exit_code == 2
+    assert invoke("convert", "--mask", "one.jsonl", "--out", "out.jsonl", "--salt", " ").exit_code == 2
 
 
 def test_the_mapping_is_written_on_request_for_its_owner_only(invoke):
     write_records("traces.jsonl", "A@example.com and a@example.com")
-    invoke("redact", "traces.jsonl", "--out", "out.jsonl")
+    invoke("convert", "--mask", "traces.jsonl", "--out", "out.jsonl")
     assert sorted(path.name for path in Path().iterdir()) == ["out.jsonl", "traces.jsonl"]
     Path("secret.json").write_text("old")
     Path("secret.json").chmod(0o644)
-    result = invoke("redact", "traces.jsonl", "--out", "out.jsonl", "--mapping", "secret.json")
+    result = invoke("convert", "--mask", "traces.jsonl", "--out", "out.jsonl", "--mapping", "secret.json")
     assert json.loads(Path("secret.json").read_text()) == {"<EMAIL_1>": "A@example.com"}
     assert "secret.json maps each pseudonym to its value: keep it secret" in " ".join(result.stderr.split())
     if sys.platform != "win32":
@@ -101,7 +101,7 @@ def test_the_mapping_is_written_on_request_for_its_owner_only(invoke):
 )
 def test_what_is_wrong_is_told_before_anything_is_written(invoke, options, words):
     write_records("traces.jsonl", "a@example.com")
-    result = invoke("redact", "traces.jsonl", "--out", "out.jsonl", *options)
+    result = invoke("convert", "--mask", "traces.jsonl", "--out", "out.jsonl", *options)
     assert result.exit_code == 2
     assert words in " ".join(result.stderr.split())
     assert not Path("out.jsonl").exists()
@@ -109,45 +109,45 @@ def test_what_is_wrong_is_told_before_anything_is_written(invoke, options, words
 
 def test_what_cannot_be_read_is_counted_and_leaves_the_rest(invoke):
     Path("traces.jsonl").write_text('{"case": {"id": "q"}, "outcome": "a@example.com"}\n{"case": {"id": "a@exa\n')
-    result = invoke("redact", "traces.jsonl", "--out", "out.jsonl")
+    result = invoke("convert", "--mask", "traces.jsonl", "--out", "out.jsonl")
     assert result.exit_code == 3
     assert [record.outcome for record in written()] == ["<EMAIL_1>"]
     assert "not read: traces.jsonl" in result.stderr
     Path("empty.jsonl").write_text("")
-    assert invoke("redact", "empty.jsonl", "--out", "out.jsonl").exit_code == 3
+    assert invoke("convert", "--mask", "empty.jsonl", "--out", "out.jsonl").exit_code == 3
     assert len(written()) == 1
-    assert invoke("redact", "nowhere.jsonl", "--out", "out.jsonl").exit_code == 3
+    assert invoke("convert", "--mask", "nowhere.jsonl", "--out", "out.jsonl").exit_code == 3
 
 
 def test_help_says_that_detectors_miss_things_and_how_many(invoke):
-    told = " ".join(invoke("redact", "--help").output.split())
+    told = " ".join(invoke("convert", "--help-all").output.split())
     assert "No detector finds everything." in told
     assert re.search(r"patterns \w+, recall 0\.", told)
 
 
 def test_a_check_writes_nothing_and_is_a_gate(invoke):
     write_records("traces.jsonl", "mail a@example.com", "nothing here")
-    result = invoke("redact", "--check", "traces.jsonl")
+    result = invoke("convert", "--check", "traces.jsonl")
     assert result.exit_code == 1
     assert result.stdout == "q0 outcome: email\n"
     assert "2 records: personal data found: email 1" in result.stderr
     assert "a@example.com" not in result.output
     assert [path.name for path in Path().iterdir()] == ["traces.jsonl"]
     write_records("clean.jsonl", "nothing here")
-    assert invoke("redact", "--check", "clean.jsonl").exit_code == 0
-    assert invoke("redact", "--check", "clean.jsonl", "--out", "out.jsonl").exit_code == 2
-    assert invoke("redact", "clean.jsonl").exit_code == 2
+    assert invoke("convert", "--check", "clean.jsonl").exit_code == 0
+    assert invoke("convert", "--check", "clean.jsonl", "--out", "out.jsonl").exit_code == 2
+    assert invoke("convert", "--mask", "clean.jsonl").exit_code == 2
     Path("broken.jsonl").write_text("{")
-    assert invoke("redact", "--check", "broken.jsonl").exit_code == 3
+    assert invoke("convert", "--check", "broken.jsonl").exit_code == 3
     Path("empty.jsonl").write_text("")
-    empty = invoke("redact", "--check", "empty.jsonl")
+    empty = invoke("convert", "--check", "empty.jsonl")
     assert (empty.exit_code, empty.stderr) == (3, "no records: nothing was checked\n")
 
 
 def test_a_known_value_that_stays_is_named_and_fails(invoke):
     records = [{"case": {"id": "2125550147", "query": "call 212-555-0147"}}, {"case": {"id": "q1", "query": "hi"}}]
     Path("traces.jsonl").write_text("\n".join(map(json.dumps, records)))
-    result = invoke("redact", "traces.jsonl", "--out", "out.jsonl")
+    result = invoke("convert", "--mask", "traces.jsonl", "--out", "out.jsonl")
     assert result.exit_code == 3
     assert "still there: phone at 2125550147 case.id" in " ".join(result.stderr.split())
     assert len(written()) == 2
@@ -161,7 +161,7 @@ def test_what_one_record_tells_is_masked_in_all(invoke, jobs):
         {"case": {"id": "2125550147", "query": "call 212-555-0147"}},
     ]
     Path("traces.jsonl").write_text("\n".join(map(json.dumps, records)))
-    result = invoke("redact", "traces.jsonl", "--out", "out.jsonl", *jobs)
+    result = invoke("convert", "--mask", "traces.jsonl", "--out", "out.jsonl", *jobs)
     assert "still there: phone at 2125550147 case.id" in " ".join(result.stderr.split())
     assert result.exit_code == 3
     assert written()[0].outcome == "<ACCOUNT_1> and <NAME_1>'s"
@@ -178,7 +178,7 @@ def test_otlp_comes_out_as_otlp_with_its_ids(invoke):
     given = spans_with_personal_data()
     Path("spans.json").write_bytes(given)
     Path("lines.jsonl").write_bytes(given.replace(b"\n", b" ") + b"\n" + given.replace(b"\n", b" ") + b"\n")
-    assert invoke("redact", "spans.json", "--to", "otlp", "--out", "masked.json").exit_code == 0
+    assert invoke("convert", "--mask", "spans.json", "--to", "otlp", "--out", "masked.json").exit_code == 0
     masked = Path("masked.json").read_text()
     expected = json.dumps(json.loads(given))
     for value, mark in (
@@ -187,12 +187,12 @@ def test_otlp_comes_out_as_otlp_with_its_ids(invoke):
     ):  # fmt: skip
         expected = expected.replace(value, mark)
     assert json.loads(masked) == json.loads(expected)
-    result = invoke("redact", "lines.jsonl", "--to", "otlp", "--out", "masked.jsonl")
+    result = invoke("convert", "--mask", "lines.jsonl", "--to", "otlp", "--out", "masked.jsonl")
     assert Path("masked.jsonl").read_text().count("<EMAIL_1>") == 2
     assert "2 requests in masked.jsonl" in result.stderr
-    assert invoke("redact", "--check", "masked.json").exit_code == 0
+    assert invoke("convert", "--check", "masked.json").exit_code == 0
     write_records("traces.jsonl", "a@example.com")
-    assert invoke("redact", "traces.jsonl", "--to", "otlp", "--out", "none.json").exit_code == 3
+    assert invoke("convert", "--mask", "traces.jsonl", "--to", "otlp", "--out", "none.json").exit_code == 3
 
 
 @pytest.mark.parametrize("framing", ["one message", "varint", "four bytes"])
@@ -205,7 +205,7 @@ def test_otlp_protobuf_keeps_its_framing_and_ids(invoke, framing):
     body = request.SerializeToString()
     lengths = {"one message": b"", "varint": bytes([len(body)]), "four bytes": len(body).to_bytes(4, "big")}
     Path("spans.pb").write_bytes(lengths[framing] + body)
-    result = invoke("redact", "spans.pb", "--to", "otlp", "--out", "masked.pb")
+    result = invoke("convert", "--mask", "spans.pb", "--to", "otlp", "--out", "masked.pb")
     assert result.exit_code == 0, result.output
     span.attributes[0].value.string_value = "I am <EMAIL_1>"
     n_length_bytes = len(lengths[framing])
@@ -216,17 +216,16 @@ def test_otlp_protobuf_keeps_its_framing_and_ids(invoke, framing):
 def test_rules_and_regions_are_options(invoke):
     Path("rules.yaml").write_text('allow: [a@example.com]\nrecognizers: [{type: badge, pattern: "B-[0-9]{3}"}]\n')
     write_records("traces.jsonl", "a@example.com, B-417, PESEL nr 44051401359 or 02070803628")
-    assert (
-        invoke("redact", "traces.jsonl", "--rules", "rules.yaml", "--region", "PL", "--out", "out.jsonl").exit_code == 0
-    )
+    options = ("--rules", "rules.yaml", "--region", "PL", "--out", "out.jsonl")
+    assert invoke("convert", "--mask", "traces.jsonl", *options).exit_code == 0
     assert written()[0].outcome == "a@example.com, <BADGE_1>, PESEL nr <NATIONAL_ID_1> or <NATIONAL_ID_2>"
-    invoke("redact", "traces.jsonl", "--rules", "rules.yaml", "--types", "badge", "--out", "out.jsonl")
+    invoke("convert", "--mask", "traces.jsonl", "--rules", "rules.yaml", "--types", "badge", "--out", "out.jsonl")
     assert written()[0].outcome == "a@example.com, <BADGE_1>, PESEL nr 44051401359 or 02070803628"
     Path("rules.yaml").write_text("recognizers: [{type: badge, pattern: '('}]")
-    result = invoke("redact", "traces.jsonl", "--rules", "rules.yaml", "--out", "out.jsonl")
+    result = invoke("convert", "--mask", "traces.jsonl", "--rules", "rules.yaml", "--out", "out.jsonl")
     assert result.exit_code == 2
     assert "the pattern of badge is none of RE2's" in " ".join(result.stderr.split())
-    assert invoke("redact", "traces.jsonl", "--region", "XX", "--out", "out.jsonl").exit_code == 2
+    assert invoke("convert", "--mask", "traces.jsonl", "--region", "XX", "--out", "out.jsonl").exit_code == 2
 
 
 TOLD = {"ssn": "536-22-8741", "customer_id": "CUST-99817-X", "full_name": "Mia Lindqvist"}
@@ -250,7 +249,7 @@ def test_what_another_record_tells_is_masked_however_it_is_written(invoke, recor
     case = {"id": "q1", **record.pop("case", {})}
     told = {"case": {"id": "q0", "metadata": TOLD}}
     Path("traces.jsonl").write_text(f"{json.dumps(told)}\n{json.dumps({'case': case, **record})}\n")
-    assert invoke("redact", "traces.jsonl", "--out", "out.jsonl").exit_code == 0
+    assert invoke("convert", "--mask", "traces.jsonl", "--out", "out.jsonl").exit_code == 0
     masked = Path("out.jsonl").read_text().splitlines()[1]
     assert any(mark in masked for mark in ("<SSN_1>", "<ACCOUNT_1>", "<NAME_1>"))
     assert not any(left in masked for left in ("53622", "35333", "99817", "Mia", "Lindqvist", "x38", "998"))
@@ -260,14 +259,14 @@ def test_a_value_in_pieces_is_found_in_a_single_event(invoke):
     pieces = [{"delta": {"content": text}} for text in ("536", "-22", "-8741")]
     record = {"case": {"id": "q"}, "trace": {"events": [{"type": "llm", "payload": {"chunks": pieces}}]}}
     Path("traces.jsonl").write_text(json.dumps(record) + "\n")
-    invoke("redact", "traces.jsonl", "--out", "out.jsonl")
+    invoke("convert", "--mask", "traces.jsonl", "--out", "out.jsonl")
     assert '"<SSN_1>"' in Path("out.jsonl").read_text()
 
 
 def test_a_check_prints_no_personal_id(invoke):
     record = {"case": {"id": "mia@example.com"}, "outcome": "write to mia@example.com"}
     Path("traces.jsonl").write_text(json.dumps(record) + "\n")
-    result = invoke("redact", "--check", "traces.jsonl")
+    result = invoke("convert", "--check", "traces.jsonl")
     assert (result.exit_code, "mia@" in result.output) == (1, False)
 
 
@@ -279,12 +278,12 @@ def test_otlp_masks_a_known_value_that_is_a_number_and_does_not_call_a_name_clea
     ids = {"traceId": "0af7651916cd43dd8448eb211c80319c", "spanId": "b7ad6b7169203331", "name": "a"}
     span = {**ids, "attributes": [told, number if is_number else name]}
     Path("spans.json").write_text(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}))
-    result = invoke("redact", "spans.json", "--to", "otlp", "--out", "out.json")
+    result = invoke("convert", "--mask", "spans.json", "--to", "otlp", "--out", "out.json")
     is_named = "spans[0].attributes[1].key" in "".join(result.stderr.split())
     assert (result.exit_code, is_named) == ((0, False) if is_number else (3, True)), result.stderr
 
 
 def test_the_last_digits_of_a_card_are_masked_where_words_say_so(invoke):
     write_records("traces.jsonl", "Use my card ending in 7334, not room 7334.")
-    invoke("redact", "traces.jsonl", "--out", "out.jsonl")
+    invoke("convert", "--mask", "traces.jsonl", "--out", "out.jsonl")
     assert written()[0].outcome == "Use my card ending in <CREDIT_CARD_1>, not room 7334."

@@ -105,7 +105,7 @@ def test_in_a_folder_each_instrumentation_gets_its_own_advice(invoke, tmp_path):
 @pytest.mark.parametrize("columns", ["80", "120"])
 def test_what_is_printed_fits_the_terminal_but_for_what_is_copied(invoke, monkeypatch, columns):
     monkeypatch.setenv("COLUMNS", columns)
-    result = invoke("doctor", RECORDED / "openai_client.openai_v2_events.json", "--all")
+    result = invoke("doctor", RECORDED / "openai_client.openai_v2_events.json", "--why")
     assert result.exit_code == 0
     lines = [line.rstrip() for line in result.stdout.splitlines()]
     assert "made by opentelemetry.instrumentation.openai_v2 (3), support-desk (1)" in lines
@@ -126,7 +126,7 @@ def test_the_first_screen_says_what_matters_and_where_the_rest_is(invoke, monkey
     assert "every case can be scored by: " in result.stdout
     assert "OTEL_SEMCONV_STABILITY_OPT_IN=gen_ai_latest_experimental" in result.stdout
     assert "what each metric lacks" in result.stdout
-    assert "--all" in result.stdout
+    assert "--why" in result.stdout
 
 
 def test_records_are_told_their_fields(invoke, tmp_path):

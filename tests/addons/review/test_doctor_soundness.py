@@ -207,7 +207,7 @@ def test_personal_data_is_masked_in_questions_that_stand_for_an_id_and_where_evi
     }
     _write_lines("cases.jsonl", [far])
     for name in ("runs.jsonl", "cases.jsonl"):
-        for options in ([], ["--json"], ["--all"]):
+        for options in ([], ["--json"], ["--why"]):
             result = invoke("doctor", name, *options)
             assert result.exit_code == 0, result.output
             assert "anna.smith" not in result.stdout
@@ -262,7 +262,7 @@ def test_what_cannot_be_read_is_said_in_one_line(invoke, written, word, said):
 
 def test_all_shows_every_case(invoke):
     _write_lines("cases.jsonl", [{"id": f"q{n}", "query": f"{n}?", "expected_output": ""} for n in range(12)])
-    short, long = invoke("doctor", "cases.jsonl"), invoke("doctor", "cases.jsonl", "--all")
+    short, long = invoke("doctor", "cases.jsonl"), invoke("doctor", "cases.jsonl", "--why")
     assert "… and 9 more" in short.stdout
     assert "q11" not in short.stdout
     assert "q11" in long.stdout

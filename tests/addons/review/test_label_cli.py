@@ -130,7 +130,7 @@ def test_labels_of_a_file_are_kept_and_show_everywhere(invoke: Invoke, run_id: s
     rows = [f"q{position},{'good' if position < 20 else 'bad'},ana,note {position}," for position in range(30)]
     rows += ["q0,bad,ben,,", "q1,good,ben,,another answer", "nowhere,good,ana,,", "q2,perhaps,ben,,"]
     Path("mine.csv").write_text("\n".join(["id,label,rater,note,answer", *rows]))
-    result = invoke("import", "mine.csv", "--run", "last", "-m", METRIC)
+    result = invoke("label", "last", "--labels", "mine.csv", "-m", METRIC)
     assert result.exit_code == 3, result.output
     for words in ("31 labels", "1 left out: about another answer", "1 left out: the run has no such case", "perhaps"):
         assert words in result.output
@@ -144,16 +144,16 @@ def test_labels_of_a_file_are_kept_and_show_everywhere(invoke: Invoke, run_id: s
         assert invoke("export", "last", "--to", name).exit_code == 0
         assert "labeled rate" in report_text(name)
     for gate, code in (("faithfulness labeled >= 0.6", 0), ("faithfulness labeled >= 0.7", 1)):
-        assert invoke("gate", "last", "-g", gate).exit_code == code
+        assert invoke("show", "last", "-g", gate).exit_code == code
     assert invoke("export", "last", "--to", "moved.json").exit_code == 0
-    assert invoke("gate", "moved.json", "-g", "faithfulness labeled >= 0.6").exit_code == 0
+    assert invoke("show", "moved.json", "-g", "faithfulness labeled >= 0.6").exit_code == 0
 
 
 def test_without_labels_a_mean_is_called_one_and_a_gate_cannot_tell(invoke: Invoke, run_id: str) -> None:
     shown = invoke("show", "last").stdout
     assert "80% ≥ 0.5" in shown
     assert "faithfulness is mean support, not a rate" in shown
-    decided = invoke("gate", "last", "-g", "faithfulness labeled >= 0.6")
+    decided = invoke("show", "last", "-g", "faithfulness labeled >= 0.6")
     assert decided.exit_code == 4
     assert "no case is labeled" in decided.stdout
 
@@ -185,19 +185,19 @@ def test_annotations_of_other_tools_and_outcomes_are_labels(
     invoke: Invoke, run_id: str, row: dict[str, object], n_labels: int, words: str
 ) -> None:
     Path("theirs.jsonl").write_text(json.dumps(row) + "\n")
-    result = invoke("import", "theirs.jsonl", "--run", "last", "-m", METRIC)
+    result = invoke("label", "last", "--labels", "theirs.jsonl", "-m", METRIC)
     assert words in result.output
     assert (result.exit_code, len(kept_labels())) == (0 if n_labels else 3, n_labels)
 
 
 def test_validity_reads_the_labels_of_a_run(invoke: Invoke, run_id: str) -> None:
-    unlabeled = invoke("validity", "last")
+    unlabeled = invoke("label", "--measure", "last")
     assert unlabeled.exit_code == 4
     assert f"agentunit label {run_id}" in unlabeled.stdout
     with Store(DEFAULT_PATH) as store:
         store.add_labels([label_of(each, float(each < 22)) for each in range(30)])
         store.add_labels([label_of(5, 0.0, "ben")])
-    result = invoke("validity", "last", "--precision", "0.9")
+    result = invoke("label", "--measure", "last", "--precision", "0.9")
     assert result.exit_code == 0, result.output
     for words in (
         "useful",
@@ -207,10 +207,10 @@ def test_validity_reads_the_labels_of_a_run(invoke: Invoke, run_id: str) -> None
         "ana yes, ben no",
     ):
         assert words in result.stdout, words
-    (scorer,) = json.loads(invoke("validity", "last", "--json").stdout)["scorers"]
+    (scorer,) = json.loads(invoke("label", "--measure", "last", "--json").stdout)["scorers"]
     assert scorer["n_tied"] == 1
-    assert invoke("validity").exit_code == 2
-    assert invoke("validity", "x.jsonl", "--labels", "y.csv", "--precision", "0.9").exit_code == 2
+    assert invoke("label", "--measure").exit_code == 2
+    assert invoke("label", "--measure", "x.jsonl", "--labels", "y.csv", "--precision", "0.9").exit_code == 2
 
 
 def test_doubtful_words_are_marked_also_where_personal_data_is_masked() -> None:
@@ -274,7 +274,7 @@ def wait_for(terminal: int, words: bytes) -> bytes:
 def test_names_of_raters_say_nothing_to_the_terminal_or_to_a_build(invoke: Invoke, run_id: str) -> None:
     hostile = "eve\x1b[2J\n::error::x"
     Path("labels.csv").write_text(f'id,label,rater,repeat\nq1,yes,"{hostile}",\nq2,yes,,"9\n::error::y"\n')
-    shown = [invoke("import", "labels.csv", "--run", "last").output]
+    shown = [invoke("label", "last", "--labels", "labels.csv").output]
     shown += [invoke("label", "last", "--rater", hostile, input="y\nq\n").output]
     for text in shown:
         assert "eve" in text
@@ -294,7 +294,7 @@ def test_a_rubric_is_labeled_under_its_own_name_by_shares(invoke: Invoke) -> Non
     assert "Is it polite?" in labeled.stdout
     assert [(label.metric, label.value) for label in kept_labels()] == [("politeness", 0.7), ("politeness", 0.0)]
     Path("grades.csv").write_text("id,label\nq0,0.4\nq1,1\nq2,0.2\n")
-    assert invoke("import", "grades.csv", "--run", "last", "--rater", "ben").exit_code == 0
+    assert invoke("label", "last", "--labels", "grades.csv", "--rater", "ben").exit_code == 0
     assert sorted(label.value or 0.0 for label in kept_labels() if label.rater == "ben") == [0.2, 0.4, 1.0]
 
 

@@ -82,7 +82,7 @@ def test_json_lists_every_ranked_run_and_the_text_ten(invoke, tmp_path):
     data = json.loads(invoke("score", "runs.jsonl", "--suspects", "--json").stdout)
     assert (data["n_ranked"], len(data["runs"])) == (14, 14)
     text = " ".join(invoke("score", "runs.jsonl", "--suspects").stdout.split())
-    assert "and 4 more (--all shows them)" in text
+    assert "and 4 more (--why shows them)" in text
 
 
 ODD_IDS = [
@@ -142,7 +142,7 @@ def test_personal_data_is_masked_wherever_it_stands(invoke, tmp_path):
     records = [record("a", 7, tier=address, to=address), *(record("a", tier=address, to=address) for _ in range(3))]
     records.append(record("a", error=error))
     write(tmp_path / "runs.jsonl", records)
-    for more in ((), ("--json", "--all")):
+    for more in ((), ("--json", "--why")):
         result = invoke("score", "runs.jsonl", "--suspects", "--out", "ranks.jsonl", *more)
         assert result.exit_code == 0, result.output
         for text in (result.output, (tmp_path / "ranks.jsonl").read_text()):
@@ -151,11 +151,11 @@ def test_personal_data_is_masked_wherever_it_stands(invoke, tmp_path):
 
 def test_ten_runs_are_shown_and_all_on_request(invoke, tmp_path):
     write(tmp_path / "runs.jsonl", [record("a", 7) for _ in range(12)])
-    few, all_of_them = (invoke("score", "runs.jsonl", "--suspects", *more).stdout for more in ([], ["--all"]))
-    assert "… and 2 more (--all shows them)" in few
+    few, all_of_them = (invoke("score", "runs.jsonl", "--suspects", *more).stdout for more in ([], ["--why"]))
+    assert "… and 2 more (--why shows them)" in few
     assert " 12  a repeat 12" in all_of_them
     write(tmp_path / "runs.jsonl", [*(record("a", 7) for _ in range(11)), record("a", 8)])
-    printed = invoke("score", "runs.jsonl", "--suspects", "--all").stdout
+    printed = invoke("score", "runs.jsonl", "--suspects", "--why").stdout
     assert printed.count("does as most of its peers do") == 11
     assert "does as its peers do" not in printed
 

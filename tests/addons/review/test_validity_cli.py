@@ -29,7 +29,7 @@ def write(name, *lines):
 
 
 def run_json(invoke, *arguments):
-    result = invoke("validity", *arguments, "--json")
+    result = invoke("label", "--measure", *arguments, "--json")
     return result.exit_code, json.loads(result.stdout)
 
 
@@ -53,11 +53,13 @@ def test_too_few_labels_are_no_verdict(invoke):
     code, report = run_json(invoke, *asked)
     assert [row["verdict"] for row in report["agreements"]] == ["too few labels to tell"]
     assert code == 4
-    assert "The data cannot tell: 10 labels read" in invoke("validity", *asked).stdout
+    assert "The data cannot tell: 10 labels read" in invoke("label", "--measure", *asked).stdout
 
 
 def test_the_table_reads_well(invoke):
-    result = invoke("validity", "--labels", write("mine.csv", HEADER, *KNOWN_ROWS), "-m", "answer_correctness,cost")
+    result = invoke(
+        "label", "--measure", "--labels", write("mine.csv", HEADER, *KNOWN_ROWS), "-m", "answer_correctness,cost"
+    )
     assert result.exit_code == 0
     heading, row = result.stdout.splitlines()[:2]
     assert heading.split("  ")[0] == "metric"
@@ -161,7 +163,7 @@ def test_bad_rows_are_named_and_the_rest_counts(invoke):
     labels = write(
         "mine.csv", HEADER, *KNOWN_ROWS[:5], answer_row(True, True, "maybe"), "too,few", *KNOWN_ROWS[5:], "2+2?,,4,4,"
     )
-    result = invoke("validity", "--labels", labels, "-m", "answer_correctness")
+    result = invoke("label", "--measure", "--labels", labels, "-m", "answer_correctness")
     assert result.exit_code == 3
     assert "mine.csv, line 7: label must be true/false" in result.stdout
     assert "received 'maybe'" in result.stdout
@@ -224,7 +226,7 @@ def test_an_unreadable_record_is_named(invoke):
     ],
 )
 def test_labels_that_cannot_tell_exit_4(invoke, rows, words):
-    result = invoke("validity", "--labels", write("mine.csv", HEADER, *rows), "-m", "answer_correctness")
+    result = invoke("label", "--measure", "--labels", write("mine.csv", HEADER, *rows), "-m", "answer_correctness")
     assert result.exit_code == 4
     assert words in result.stdout
     assert "The data cannot tell" in result.stdout
@@ -253,7 +255,7 @@ def test_files_that_cannot_be_used_are_one_line(invoke, arguments, words):
     Path("empty.csv").touch()
     Path("latin.csv").write_bytes("label\nna\u00efve\n".encode("latin-1"))
     Path("cut.csv.gz").write_bytes(gzip.compress(b"label\n1\n" * 100)[:-9])
-    result = invoke("validity", *arguments)
+    result = invoke("label", "--measure", *arguments)
     assert result.exit_code == 3
     assert words in result.stderr
     assert len(result.stderr.strip().splitlines()) == 1
@@ -267,7 +269,7 @@ def test_files_that_cannot_be_used_are_one_line(invoke, arguments, words):
 )  # fmt: skip
 def test_usage_errors_exit_2(invoke, arguments):
     write("mine.csv", HEADER, *KNOWN_ROWS)
-    assert invoke("validity", *arguments).exit_code == 2
+    assert invoke("label", "--measure", *arguments).exit_code == 2
 
 
 def test_spreadsheet_exports_are_read(invoke):
@@ -298,13 +300,13 @@ def test_texts_of_the_wrong_kind_are_named(invoke):
 
 def test_control_characters_do_not_reach_the_terminal(invoke):
     labels = write("mine.csv", "id,label", *(f"q{i},{i % 2}" for i in range(20)), "\x1b[31m,1", "x,\x1b[2J")
-    result = invoke("validity", write_runs(), "--labels", labels, "-m", "answer_correctness")
+    result = invoke("label", "--measure", write_runs(), "--labels", labels, "-m", "answer_correctness")
     assert "\x1b" not in result.stdout
     assert "(·[31m)" in result.stdout
     assert result.exit_code == 3
 
 
 def test_help_shows_an_example(invoke):
-    result = invoke("validity", "--help")
+    result = invoke("label", "--help")
     assert result.exit_code == 0
-    assert "agentunit validity runs.jsonl --labels mine.csv" in result.stdout
+    assert "agentunit label runs.jsonl --measure --labels mine.csv" in result.stdout

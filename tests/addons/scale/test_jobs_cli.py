@@ -34,8 +34,8 @@ def records(path: str, n: int = 60) -> None:
 
 
 REWRITING = {
-    "redact": ("redact", "runs.jsonl", "--mapping", "{}.json", "--out", "{}.jsonl"),
-    "redact with a salt": ("redact", "runs.jsonl", "--salt", "secret", "--out", "{}.jsonl"),
+    "redact": ("convert", "--mask", "runs.jsonl", "--mapping", "{}.json", "--out", "{}.jsonl"),
+    "redact with a salt": ("convert", "--mask", "runs.jsonl", "--salt", "secret", "--out", "{}.jsonl"),
     "convert": ("convert", "runs.jsonl", str(CORPUS / "otlp-json"), "--out", "{}.jsonl"),
     "convert to ATIF": ("convert", "runs.jsonl", "--to", "atif", "--out", "{}.jsonl.gz"),
     "convert sessions": ("convert", "runs.jsonl", "--group-by", "session", "--out", "{}.jsonl"),
@@ -88,7 +88,7 @@ def test_standard_input_and_validity_take_several_processes(invoke):
     Path("labels.csv").write_text("id,label\n" + "".join(f"q{n},{n % 3 > 0}\n" for n in range(40)))
     for command in (
         ("score", "-", "-m", "cost", "--out", "-"),
-        ("validity", "-", "--labels", "labels.csv", "-m", "cost"),
+        ("label", "--measure", "-", "--labels", "labels.csv", "-m", "cost"),
     ):
         alone, together = (invoke(*command, *jobs, input=Path("runs.jsonl").read_bytes()) for jobs in ((), ("-j", "2")))
         assert together.stdout == alone.stdout

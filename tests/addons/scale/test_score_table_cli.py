@@ -44,8 +44,8 @@ def test_a_table_is_shown_gated_compared_and_exported(scored, invoke):
     assert scored_again.pop("findings")
     assert (summary.pop("counts"), summary.pop("findings")) == (None, [])
     assert summary == scored_again
-    assert invoke("gate", "old.parquet", "-g", "task_success >= 0.9").exit_code == 0
-    failed = invoke("gate", "new.parquet", "-g", "task_success >= 0.9", "--baseline", "old.parquet", "--max-errors", 2)
+    assert invoke("show", "old.parquet", "-g", "task_success >= 0.9").exit_code == 0
+    failed = invoke("show", "new.parquet", "-g", "task_success >= 0.9", "--baseline", "old.parquet", "--max-errors", 2)
     assert failed.exit_code == 1
     assert "FAIL: task_success >= 0.9: mean 0.85 misses >= 0.9" in " ".join(failed.stdout.split())
     compared = invoke("compare", "old.parquet", "new.parquet", "--on", "task_success")
@@ -54,7 +54,7 @@ def test_a_table_is_shown_gated_compared_and_exported(scored, invoke):
     for name in ("run.html", "run.md", "run.xml", "run.csv", "run.parquet"):
         assert invoke("export", "new.parquet", "--to", name).exit_code == 0, name
     assert "(none)" not in (scored / "run.md").read_text()
-    assert invoke("gate", "run.parquet", "-g", "task_success >= 0.9").exit_code == 1
+    assert invoke("show", "run.parquet", "-g", "task_success >= 0.9").exit_code == 1
 
 
 def test_one_case_of_a_table(scored, invoke):
@@ -79,17 +79,17 @@ def test_a_table_knows_that_a_function_returned_bools(invoke, tmp_path, jobs):
 
 
 def test_errors_count_when_it_is_decided_later(scored, invoke):
-    decided = invoke("gate", "new.parquet", "-g", "task_success >= 0.5")
+    decided = invoke("show", "new.parquet", "-g", "task_success >= 0.5")
     assert decided.exit_code == 3
     assert "unreadable records, failed cases and scores: 2, allowed: 0" in decided.stdout
     invoke("score", "new.jsonl", "-m", METRICS, "--out", "new.parquet", "--max-errors", 2)
-    assert invoke("gate", "new.parquet", "-g", "task_success >= 0.5").exit_code == 0
+    assert invoke("show", "new.parquet", "-g", "task_success >= 0.5").exit_code == 0
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("import", "old.parquet"), "is a score table, without records to import"),
+        (("runs", "--import", "old.parquet"), "is a score table, without records to import"),
         (("export", "old.parquet", "--to", "run.json"), "without the records that a .json file holds"),
         (("show", "old.parquet", "--by", "metadata.category"), "was kept without its records"),
     ],
@@ -103,7 +103,7 @@ def test_what_needs_records_says_so(scored, invoke, arguments, message):
 def test_a_parquet_file_that_is_no_table(scored, invoke):
     table = parquet.read_table("old.parquet")
     parquet.write_table(table, "other.parquet")
-    for verb in (("show",), ("gate", "-g", "cost <= 1"), ("compare", "old.parquet")):
+    for verb in (("show",), ("show", "-g", "cost <= 1"), ("compare", "old.parquet")):
         refused = invoke(*verb, "other.parquet")
         assert refused.exit_code == 3
         assert refused.stderr == (

@@ -168,7 +168,7 @@ def test_killed_at_any_moment_it_loses_and_doubles_nothing(folder, follow):
 
 
 def test_prometheus_is_served_while_it_follows(folder, follow):
-    following = follow("--prometheus", "0", "--by", "metadata.kind")
+    following = follow("--watch", "prometheus=0", "--by", "metadata.kind")
     address = following.line("metrics:").split()[1]
     write(folder, *(record_line(number, kind='a"b\n') for number in range(3)))
     following.wait_for(3)
@@ -244,7 +244,7 @@ def test_collect_scores_what_arrives(folder, follow):
 
 def test_kept_traces_are_a_run(folder):
     write(folder, record_line(1))
-    assert score("--once", "--keep", "masked,30d").exit_code == 0
+    assert score("--once", "--watch", "keep=masked,30d").exit_code == 0
     listed = CliRunner().invoke(cli, ["runs"])
     assert "followed=in" in listed.output
     shown = CliRunner().invoke(cli, ["show", "last"])
@@ -254,11 +254,11 @@ def test_kept_traces_are_a_run(folder):
 
 def test_a_stored_run_is_the_baseline(folder):
     write(folder, *(record_line(number) for number in range(300)))
-    assert score("--once", "--keep", "text").exit_code == 0
+    assert score("--once", "--watch", "keep=text").exit_code == 0
     (folder / "other").mkdir()
     lines = (record_line(number, passed=number % 2 > 0, at=LONG_AGO + number * 600) for number in range(1_000, 1_080))
     (folder / "other" / "b.jsonl").write_text("".join(lines))
-    found = CliRunner().invoke(cli, ["score", "other", *METRICS, "--once", "--baseline", "last"])
+    found = CliRunner().invoke(cli, ["score", "other", *METRICS, "--once", "--watch", "baseline=last"])
     assert found.exit_code == 1
     assert "tool_success [trace] fell from 1.00 to" in " ".join(found.output.split())
 
@@ -266,15 +266,15 @@ def test_a_stored_run_is_the_baseline(folder):
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (("--sample", "5%"), "go with --follow or --once"),
-        (("--follow", "--sample", "0"), "a sample is a share"),
+        (("--watch", "sample=5%"), "--watch goes with --follow or --once"),
+        (("--follow", "--watch", "sample=0"), "a sample is a share"),
         (("--follow", "--out", "x.jsonl"), "--out does not go with --follow"),
-        (("--follow", "--keep", "all"), "text or masked"),
-        (("--follow", "--keep", "masked,soon"), "an age is a number"),
-        (("--follow", "--prometheus", "x"), "must be a port"),
-        (("--follow", "--baseline", "50"), "from 100 to 20,000"),
-        (("--follow", "--baseline", "no-such-run"), "no run"),
-        (("--follow", "--otlp", "grpc://x"), "must begin with http"),
+        (("--follow", "--watch", "keep=all"), "text or masked"),
+        (("--follow", "--watch", "keep=masked,soon"), "an age is a number"),
+        (("--follow", "--watch", "prometheus=x"), "must be a port"),
+        (("--follow", "--watch", "baseline=50"), "from 100 to 20,000"),
+        (("--follow", "--watch", "baseline=no-such-run"), "no run"),
+        (("--follow", "--watch", "otlp=grpc://x"), "must begin with http"),
         (("--follow", "--metrics", "privacy_budget"), "counts from case to case"),
     ],
 )
@@ -286,16 +286,23 @@ def test_what_cannot_be_done_is_said(folder, arguments, problem):
 
 
 def test_collect_refuses_options_of_scoring_without_it(folder):
-    found = CliRunner().invoke(cli, ["collect", "--sample", "5%"])
+    found = CliRunner().invoke(cli, ["collect", "--watch", "sample=5%"])
     assert found.exit_code == 2
     assert "go with --score" in found.output
 
 
-def test_help_is_in_sections():
-    for verb, section in (("score", "Following production:"), ("collect", "Scoring what arrives:")):
-        text = CliRunner().invoke(cli, [verb, "--help"]).output
-        assert section in text
-        assert "--on-alert" in text[text.index(section) :]
+@pytest.mark.parametrize(
+    ("setting", "problem"),
+    [
+        ("sample", "must be one of sample=…, budget=…"),
+        ("colour=red", "must be one of sample=…, budget=…"),
+        ("budget=0", "must be a number above 0; received '0'"),
+    ],
+)
+def test_a_setting_that_is_none_is_a_usage_error(folder, setting, problem):
+    found = CliRunner().invoke(cli, ["score", "in", "--once", "--watch", setting])
+    assert found.exit_code == 2
+    assert problem in " ".join(found.output.split())
 
 
 def test_other_metrics_than_last_time_are_told(folder):

@@ -273,7 +273,7 @@ def test_commands_take_the_address_and_never_show_its_password(
     invoke("export", "last", "--to", "page.html")
     invoke("export", "last", "--to", "run.json")
     invoke("compare", "last", "last")
-    invoke("import", "run.json", "--as", "copy")
+    invoke("runs", "--import", "run.json", "--as", "copy")
     invoke("runs", "--delete", "copy")
     wrong = address.replace("@127.0.0.1", "@127.0.0.1:1,127.0.0.1")
     assert "cannot be reached" in invoke("runs", "--store", wrong.replace("ada:", "bob:"), exit_code=3)

@@ -90,8 +90,8 @@ def test_scores_go_there_and_are_decided_on_from_there(bucket):
         assert done.exit_code == 0, done.output
     assert gzip.decompress(bucket.Object("out/scores.jsonl.gz").get()["Body"].read()).count(b"\n") == 9
     table = f"{url}/out/scores.parquet"
-    assert invoke("gate", table, "-g", "exact_match >= 1").exit_code == 0
-    assert invoke("gate", table, "-g", "exact_match <= 0.5").exit_code == 1
+    assert invoke("show", table, "-g", "exact_match >= 1").exit_code == 0
+    assert invoke("show", table, "-g", "exact_match <= 0.5").exit_code == 1
     assert invoke("compare", table, table).exit_code == 0
     assert json.loads(invoke("show", table, "--json").stdout)["summary"]["n_cases"] == 9
     assert invoke("export", table, "--to", f"{url}/out/run.html").exit_code == 0

@@ -32,7 +32,7 @@ def table(tmp_path, monkeypatch):
     """The folder of the page: a file of traces and its score table."""
     monkeypatch.chdir(tmp_path)
     for arguments in (
-        ["demo", "--save", "traces.jsonl"],
+        ["convert", "demo", "--out", "traces.jsonl"],
         ["score", "traces.jsonl", "-m", ",".join(METRICS), "--out", "scores.parquet"],
     ):
         done = CliRunner().invoke(cli, arguments)

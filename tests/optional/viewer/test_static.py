@@ -118,7 +118,7 @@ def test_labels_of_a_bundle_are_downloaded_and_imported(
         zip(asked, (1, 0, None), ("cy", "cy", "cy"), strict=True)
     )
     store = shutil.copy(sample, tmp_path / "runs.db")
-    said = invoked("import", str(file), "--run", run, "--metric", "faithfulness", "--store", str(store))
+    said = invoked("label", run, "--labels", str(file), "--metric", "faithfulness", "--store", str(store))
     assert "2 labels of faithfulness by cy" in said
     assert "1 left out: without a label" in said
     with open_store(str(store)) as kept:

@@ -57,7 +57,7 @@ def _write(suite: ForeignSuite, name: str, folder: Path) -> None:
     if existing:
         verb = "exists" if len(existing) == 1 else "exist"
         raise click.UsageError(
-            f"{', '.join(existing)} {verb} already: nothing was written (--out names another folder)"
+            f"{', '.join(existing)} {verb} already: nothing was written (agentunit init FOLDER writes elsewhere)"
         )
     try:
         folder.mkdir(parents=True, exist_ok=True)

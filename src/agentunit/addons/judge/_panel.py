@@ -15,7 +15,7 @@ VOTES = ("mean", "majority")
 Vote = Literal["mean", "majority"]
 _PASS = 0.5
 # What holds for a panel as a whole.
-_OF_THE_PANEL = (
+OF_THE_PANEL = (
     "judges", "quorum", "vote", "repeats", "transcripts", "max_spend_usd", "run_timeout_s", "cache", "cache_max_mb"
 )  # fmt: skip
 _OWN = ("name", "weight")
@@ -48,7 +48,7 @@ def checked_judges(received: Any) -> tuple[dict[str, Any], ...]:
         weight = each.get("weight", 1.0)
         if not isinstance(weight, (int, float)) or isinstance(weight, bool) or not (isfinite(weight) and weight > 0):
             raise ValueError(f"JudgeSettings: the weight of a judge must be a number above 0; received {weight!r:.60}")
-        for name in sorted(each.keys() & set(_OF_THE_PANEL)):
+        for name in sorted(each.keys() & set(OF_THE_PANEL)):
             raise ValueError(f"JudgeSettings: {name} is for the whole panel; received it for {each['model']!r:.60}")
     names = [str(each.get("name") or each["model"]) for each in found]
     twice = [name for name in names if names.count(name) > 1]

@@ -44,7 +44,7 @@ class RubricMetric(ItemMetric):
     answers with the scores that they deserve (``answer``, ``score``, also ``question`` and ``reason``). The judge sees
     the answer and, of ``reads``, what there is: ``question``, ``context``, ``expected_output``, and ``steps`` (what the
     agent did, and which tools it had). ``of="conversation"`` scores the whole conversation instead of the last
-    answer. ``calibration`` is a file of ``agentunit validity --calibrate``: examples from your labels, and what scores
+    answer. ``calibration`` is a file of ``agentunit label --calibrate``: examples from your labels, and what scores
     mean by them. Give ``name`` to use several rubrics in a run.
 
     >>> RubricMetric("Is the answer polite?", name="politeness").evaluate({"id": "q1"}, None, None).detail["reason"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from typing import Any, Literal
@@ -224,6 +224,25 @@ def open_secret(judge: Mapping[str, Any]) -> str | None:
     except ValueError:  # what is no address is refused where it is put into force
         pass
     return None if hidden_fields(judge.get("extra_body")) == judge.get("extra_body") else "extra_body"
+
+
+def panel_of(judges: Sequence[str | Mapping[str, Any]]) -> dict[str, Any]:
+    """The settings of a panel of judges that have all of theirs each: what is for the whole panel is the first's.
+
+    >>> panel_of([{"model": "a", "repeats": 3}, "b"])
+    {'repeats': 3, 'judges': [{'model': 'a'}, {'model': 'b'}]}
+    """
+    from agentunit.addons.judge._panel import OF_THE_PANEL
+
+    whole: dict[str, Any] = {}
+    members = []
+    for each in judges:
+        member = {"model": each} if isinstance(each, str) else dict(each)
+        for name in OF_THE_PANEL:
+            if name in member:
+                whole.setdefault(name, member.pop(name))
+        members.append(member)
+    return {**whole, "judges": members}
 
 
 def _check_panel(settings: JudgeSettings) -> None:

@@ -1,4 +1,4 @@
-"""What ``agentunit redact`` writes and tells: records, OTLP requests, and what a check found."""
+"""What ``agentunit convert --mask`` writes and tells: records, OTLP requests, and what a check found."""
 
 from __future__ import annotations
 

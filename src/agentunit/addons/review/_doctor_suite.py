@@ -68,7 +68,7 @@ def print_soundness(soundness: Soundness, console: Terminal, *, everything: bool
         console.print(Text(f"not examined: {printable_line(reason)}", style="dim"))
     if left > 0 or any(each.n_cases > _CASES_SHOWN for each in shown):
         more = f"{counted(left, 'more warning')}, and " if left > 0 else ""
-        console.print(Text(f"{more}all cases: --all, or --json", style="dim"))
+        console.print(Text(f"{more}all cases: --why, or --json", style="dim"))
 
 
 def masked(soundness: Soundness, *, show_personal_data: bool) -> Soundness:

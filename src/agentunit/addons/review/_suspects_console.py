@@ -102,7 +102,7 @@ def print_suspects(
     for run in shown.runs:
         _print_run(run, console, with_source=several)
     if len(shown.runs) < len(report.runs):
-        console.print(f"… and {len(report.runs) - len(shown.runs):,} more (--all shows them)", style="dim")
+        console.print(f"… and {len(report.runs) - len(shown.runs):,} more (--why shows them)", style="dim")
     if groups:
         first = f"   the first {MOST_EXPLAINED:,} suspects" if n_suspects > MOST_EXPLAINED else ""
         console.print(Text("\nBy cause", style="bold").append(first, style="not bold dim"))

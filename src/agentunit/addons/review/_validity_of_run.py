@@ -1,4 +1,4 @@
-"""``agentunit validity RUN``: the scores of a run against the labels that people gave its answers."""
+"""``agentunit label RUN --measure``: the scores of a run against the labels that people gave its answers."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import click
 from msgspec import Struct
 
+from agentunit.addons.review.label_command import LabelOptions
 from agentunit.addons.review.labeling.scorer_agreement import is_conclusive
 from agentunit.addons.review.labeling.scorer_validity import (
     CalibrationBin,
@@ -37,7 +38,7 @@ _BAR = 20
 
 
 class RunValidity(Struct):
-    """What ``agentunit validity RUN --json`` prints."""
+    """What ``agentunit label RUN --measure --json`` prints."""
 
     run: str
     n_labels: int
@@ -153,31 +154,23 @@ def _describe_bin(each: CalibrationBin) -> str:
 _MOST_RUNS = 30
 
 
-def report_run(
-    context: click.Context,
-    reference: str,
-    names: Sequence[str],
-    store_path: str,
-    *,
-    precision: float | None,
-    by: str | None,
-    as_json: bool,
-) -> None:
+def report_run(context: click.Context, options: LabelOptions) -> None:
     """Print how far a run's scorers agree with its labels; the exit code says whether the labels can tell."""
-    run = load_run(reference, store_path)
-    wanted = [name.strip() for group in names for name in group.split(",") if name.strip()]
+    reference, by = options.references[0], options.by
+    run = load_run(reference, options.store_path)
+    wanted = [name.strip() for group in options.names for name in group.split(",") if name.strip()]
     for name in wanted:
         if name not in run.metrics:
             raise InputFailure(f"run {run.header.label} has no scores of {name!r}; {nearest_name(name, run.metrics)}")
     scorers: list[ScorerValidity] = []
     for metric in wanted or run.metrics:
         for backend in dict.fromkeys(row.backend for row in run.metrics[metric] if row.value is not None):
-            found = scorer_validity(run, metric, backend, precision=precision, by=by)
+            found = scorer_validity(run, metric, backend, precision=options.precision, by=by)
             if found is not None:
                 scorers.append(found)
-    others = [] if os.path.isfile(reference) else _other_runs(run, store_path)
+    others = [] if os.path.isfile(reference) else _other_runs(run, options.store_path)
     report = RunValidity(run.header.id, len(run.labels), scorers, second_look(run, others), by)
-    if as_json:
+    if options.as_json:
         click.echo(printable_json(report))
     else:
         print_run_validity(report, {name: run.info(name) for name in run.metrics}, Terminal())

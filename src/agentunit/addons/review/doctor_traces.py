@@ -125,7 +125,7 @@ def _print_health(health: TraceHealth, reading: Iterable[str], console: Terminal
     left = len(health.remedies) - len(remedies)
     if not everything:
         more = f", {counted(left, 'more thing')} to do" if left > 0 else ""
-        console.print(Text(f"\nwhat each metric lacks{more}, and why: --all", style="dim"))
+        console.print(Text(f"\nwhat each metric lacks{more}, and why: --why", style="dim"))
 
 
 def _print_scorable(rows: list[MetricHealth], console: Terminal) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import click
 
-from agentunit.addons.review.label_command import default_metric
+from agentunit.addons.review.label_command import LabelOptions, default_metric
 from agentunit.addons.review.labeling.label_files import (
     LabelFile,
     LabelRow,
@@ -39,31 +39,23 @@ from agentunit.store.runs import StoredRecord, is_again
 _SHOWN = 10
 
 
-def import_labels(
-    file: str,
-    reference: str,
-    store_path: str,
-    *,
-    metric: str | None,
-    name: str | None,
-    rater: str | None,
-    label_column: str,
-    label_means: Literal["good", "bad"],
-) -> None:
+def import_labels(file: str, options: LabelOptions) -> None:
     """Keep the labels of a file with the answers of a run, and say what they show."""
     console = Terminal()
-    with unreadable_runs_fail(), open_store(store_path) as store:
-        run = run_from_store(store, reference)
-        metric = metric or default_metric(run)
+    with unreadable_runs_fail(), open_store(options.store_path) as store:
+        run = run_from_store(store, options.run_reference)
+        metric = options.metric or default_metric(run)
         if metric not in run.metrics:
             raise InputFailure(
                 f"run {run.header.label} has no scores of {metric!r}; {nearest_name(metric, run.metrics)}"
             )
         try:
-            labels = read_label_file(file, label_column, annotation=name or metric)
+            labels = read_label_file(file, options.label_column, annotation=options.annotation or metric)
         except LabelsError as error:
             raise InputFailure(printing_mask().name(str(error))) from None
-        found, left_out = _joined(store, run.header.id, labels, labeled_info(run, metric), rater, label_means)
+        found, left_out = _joined(
+            store, run.header.id, labels, labeled_info(run, metric), options.rater, options.label_means
+        )
         n_new = store.add_labels(found)
         run = run_from_store(store, run.header.id)
         backends = Counter(row.backend for row in run.metrics[metric] if row.value is not None)
@@ -77,7 +69,7 @@ def import_labels(
         summary = labeled_summary(run, metric, backend)
         if summary is not None:
             print_line(f"{metric}[{backend}]: {describe_labeled(summary)}", console, "bold")
-    print_next([f"agentunit show {run.header.id}", f"agentunit validity {run.header.id}"], console)
+    print_next([f"agentunit show {run.header.id}", f"agentunit label {run.header.id} --measure"], console)
     if labels.errors or not found:
         raise click.exceptions.Exit(EXIT_ERRORS)
 

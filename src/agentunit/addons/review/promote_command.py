@@ -12,7 +12,7 @@ from typing import Any
 import click
 import msgspec
 
-from agentunit.cli.options import InputFailure, run_argument, store_option
+from agentunit.cli.options import InputFailure, Verb, run_argument, store_option
 from agentunit.cli.references import find_reported_run, unknown_case, unreadable_runs_fail
 from agentunit.core.case import DatasetCase
 from agentunit.core.codec import encode_record
@@ -25,7 +25,7 @@ from agentunit.reports.printable import printable, printable_line
 from agentunit.reports.reported_run import ReportedCase, ReportedRun
 
 
-@click.command()
+@click.command(cls=Verb)
 @run_argument
 @click.argument("case_ids", nargs=-1, required=True, metavar="CASE…")
 @click.option("--to", "target", required=True, metavar="FILE", help="The JSONL dataset; created if it does not exist.")

@@ -1,4 +1,4 @@
-"""``agentunit validity``: how well metrics agree with your own labels."""
+"""``agentunit label --measure``: how well metrics agree with your own labels."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from itertools import islice
-from math import isfinite
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,6 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from agentunit.addons.review._validity_of_run import report_run
+from agentunit.addons.review.label_command import LabelOptions
 from agentunit.addons.review.labeling.calibrating import (
     FEW_LABELS,
     CalibrationError,
@@ -39,17 +39,9 @@ from agentunit.addons.review.labeling.scorer_agreement import (
     score_labeled,
 )
 from agentunit.backends.quality import LEXICAL, SERVICES
-from agentunit.cli.judge_options import JudgeChoice, judge_options
+from agentunit.cli.judge_options import JudgeChoice
 from agentunit.cli.main import EXIT_CANNOT_TELL, EXIT_ERRORS, EXIT_OK
-from agentunit.cli.options import (
-    InputFailure,
-    by_option,
-    jobs_option,
-    json_option,
-    metrics_from,
-    open_store,
-    store_option,
-)
+from agentunit.cli.options import InputFailure, metrics_from, open_store
 from agentunit.cli.references import unreadable_runs_fail
 from agentunit.cli.sending_notice import ask_before_sending
 from agentunit.core.results import InputError, Unscored, encode_json
@@ -67,30 +59,21 @@ from agentunit.store.labels import labels_of_run, places_of
 from agentunit.traces.native import STDIN
 from agentunit.traces.reading import read_records
 
-# ``agentunit validity RUN --calibrate FILE``: fit a judge to the labels of a run, and say what that is worth.
-
-calibrate_option = click.option(
-    "--calibrate",
-    "calibrate_to",
-    metavar="FILE",
-    help="Fit the metric to the labels of a stored RUN ('agentunit label'): a third of them become examples and a "
-    "mapping of scores, the others say what that is worth. '--param METRIC.calibration=FILE' uses it.",
-)
+# ``agentunit label RUN --calibrate FILE``: fit a judge to the labels of a run, and say what that is worth.
 
 
-def calibrate_run(
-    reference: str, metric: Any, target: str, choice: JudgeChoice, store_path: str, *, as_json: bool
-) -> None:
+def calibrate_run(reference: str, metric: Any, options: LabelOptions) -> None:
     """Learn from the labels of a run, write the file, and print how well it agrees with labels not shown."""
+    target = str(options.calibrate_to)
     if "calibration" not in ([each.name for each in fields(metric)] if is_dataclass(metric) else ()):
         raise click.UsageError(f"{metric.name} cannot be calibrated: it is exact, or not a score from 0 to 1")
     if getattr(metric, "current_backend", "") == LEXICAL:
         raise click.UsageError(f"{metric.name} is scored without a model here: name a judge, or --backend local")
     if os.path.isdir(target):
         raise click.UsageError(f"{target} is a folder: name a file")
-    answers = _labeled_answers(reference, metric.name, store_path)
+    answers = _labeled_answers(reference, metric.name, options.store_path)
     if getattr(metric, "current_backend", "") in SERVICES:
-        ask_before_sending(_calibration_sending(metric, answers), yes=choice.yes)
+        ask_before_sending(_calibration_sending(metric, answers), yes=options.choice.yes)
     try:
         # One run to the judge: what it may spend holds for all passes together.
         with judge_run([metric]):
@@ -98,7 +81,7 @@ def calibrate_run(
     except CalibrationError as error:
         raise InputFailure(str(error)) from None
     Path(target).write_bytes(msgspec.json.format(encode_json(found), indent=2) + b"\n")
-    if as_json:
+    if options.as_json:
         click.echo(encode_json(found).decode())
         return
     _print_calibration(found, target, reference)
@@ -172,13 +155,13 @@ def _figure_cells(figure: Figure) -> tuple[str, str, str, str]:
     return f"{figure.agreement:.2f} [{figure.low:.2f}, {figure.high:.2f}]", ranked, off, str(figure.n)
 
 
-# What ``agentunit validity`` found, in the terminal.
+# What ``agentunit label --measure`` found, in the terminal.
 
 _SHOWN = 10
 
 
 class ValidityReport(Struct):
-    """What ``agentunit validity --json`` prints."""
+    """What ``agentunit label --measure --json`` prints of a file of labels."""
 
     labels: str
     n_labels: int
@@ -254,113 +237,35 @@ def unmatched(join: LabelJoin) -> list[str]:
     return [line for line, count in lines.items() if count]
 
 
-@click.command()
-@click.argument("records", nargs=-1, metavar="[RUN|RECORDS…]")
-@click.option(
-    "--labels",
-    "labels_path",
-    metavar="FILE",
-    help="Your labels: CSV or JSONL, one row per case. Default: those of RUN.",
-)
-@calibrate_option
-@click.option(
-    "-m",
-    "--metrics",
-    "names",
-    multiple=True,
-    metavar="NAMES",
-    help="Metrics, separated by commas. Default: the standard set; of a run, those with labels.",
-)
-@click.option("--label-column", default="label", show_default=True, help="The column that holds the label.")
-@click.option(
-    "--label-means",
-    type=click.Choice(["good", "bad"]),
-    default="good",
-    show_default=True,
-    help="What true, yes, 1 or a high number means. Pass, good and correct always mean good.",
-)
-@click.option(
-    "--threshold",
-    type=float,
-    help="A score at least this good counts as good.  [default: the score's own, otherwise 0.5, for scores of 0 to 1]",
-)
-@click.option(
-    "--precision",
-    type=click.FloatRange(0.0, 1.0, min_open=True),
-    metavar="SHARE",
-    help="With RUN: find the score from which this share of the cases is good.  [default: the best balance]",
-)
-@by_option
-@jobs_option
-@json_option("Print everything as JSON instead of a table.")
-@store_option
-@judge_options
-@click.pass_context
-def validity(
-    context: click.Context,
-    records: tuple[str, ...],
-    labels_path: str | None,
-    calibrate_to: str | None,
-    names: tuple[str, ...],
-    label_column: str,
-    label_means: Literal["good", "bad"],
-    threshold: float | None,
-    precision: float | None,
-    by: str | None,
-    jobs: int | None,
-    as_json: bool,
-    store_path: str,
-    choice: JudgeChoice,
-) -> None:
-    """How well do metrics agree with your own labels?
-
-    \b
-    agentunit validity last --precision 0.9
-    agentunit validity runs.jsonl --labels mine.csv --metrics faithfulness,answer_correctness
-    agentunit validity --labels answers.csv --label-column hallucinated --label-means bad
-    agentunit validity last --metrics helpfulness --calibrate helpfulness.json
-
-    With a RUN that was labeled ('agentunit label', 'agentunit import --run'), its scores are held against its labels:
-    agreement, calibration, where to draw the line, which kinds of cases are scored wrong, and a list of labels and
-    cases that may be wrong themselves.
-
-    With --labels and RECORDS, the labels file needs the columns id (or case_id) and label; rows are joined to records
-    by case id. Without RECORDS, it holds the texts too: query, context (a text, or a JSON list of texts), answer,
-    expected, label, and optionally group (cases of one document or user, which are not independent).
-
-    Labels are true/false, yes/no, 1/0, pass/fail, good/bad, correct/incorrect, or numbers as grades. The verdict
-    follows the 95 % interval, not the figure in its middle. Exit codes: 0 a verdict for some metric, 2 usage,
-    3 something could not be read (the rest still counts), 4 the labels cannot tell ("too few labels to tell" is no
-    verdict).
-    """
-    if threshold is not None and not isfinite(threshold):
-        raise click.BadParameter(f"must be a finite number; received {threshold}", param_hint="--threshold")
-    if calibrate_to is not None:
+def measure(context: click.Context, options: LabelOptions) -> None:
+    """Hold scores against labels: of a run, or of a file that is scored; or fit a metric to the labels of a run."""
+    records, names, labels_path, choice = options.references, options.names, options.labels_path, options.choice
+    if options.calibrate_to is not None:
         choice.configure()
         metrics = choice.adjust(metrics_from(names, choice))
         if len(records) != 1 or len(metrics) != 1 or labels_path is not None:
             raise click.UsageError("--calibrate takes one stored RUN with labels, and one metric (--metrics NAME)")
         with unreadable_runs_fail():
-            calibrate_run(records[0], metrics[0], calibrate_to, choice, store_path, as_json=as_json)
+            calibrate_run(records[0], metrics[0], options)
         return
     if labels_path is None:
         if len(records) != 1:
             raise click.UsageError("name one RUN that was labeled, or a file of labels: --labels FILE")
-        report_run(context, records[0], names, store_path, precision=precision, by=by, as_json=as_json)
+        report_run(context, options)
         return
-    if precision is not None or by is not None:
+    if options.precision is not None or options.by is not None:
         raise click.UsageError("--precision and --by are for a RUN; with --labels, the records are scored again")
     choice.configure()
     metrics = choice.adjust(metrics_from(names, choice))
     _refuse_missing([*records, labels_path])
     try:
-        labels = read_label_file(labels_path, label_column)
+        labels = read_label_file(labels_path, options.label_column)
         if judged_metrics(metrics):
-            _ask_about(labels, records, metrics, label_means, choice)
-        report, scored = judge(labels, records, metrics, label_means, threshold, jobs)
+            _ask_about(labels, records, metrics, options.label_means, choice)
+        report, scored = judge(labels, records, metrics, options.label_means, options.threshold, options.jobs)
     except LabelsError as error:
         raise InputFailure(str(error)) from None
-    if as_json:
+    if options.as_json:
         click.echo(encode_json(report).decode())
     else:
         print_validity(report, scored.infos, Terminal())

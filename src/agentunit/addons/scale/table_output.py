@@ -131,4 +131,4 @@ def _write(reported: ReportedRun, target: str) -> str:
     return counted(write_parquet(reported, target), "row")
 
 
-PARQUET = RunReporter("the score table, which gate, compare and show read again (extra parquet)", (".parquet",), _write)
+PARQUET = RunReporter("the score table, which show and compare read again (extra parquet)", (".parquet",), _write)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import getpass
 import os
 import secrets
 import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -20,10 +21,13 @@ from agentunit.addons.viewer._opened_runs import take_in_file
 from agentunit.addons.viewer._page import ViewerError
 from agentunit.cli.options import (
     InputFailure,
+    Verb,
     end_signals_interrupt,
+    of_all_verbs,
     open_store,
     show_personal_data_option,
     store_option,
+    user_name,
 )
 from agentunit.cli.references import names_traces, note_what_stays, unreadable_runs_fail
 from agentunit.cli.taken_in import run_of_traces
@@ -34,34 +38,34 @@ from agentunit.urls import is_file
 _SWITCH_S = 0.0005
 
 
-@click.command()
+@dataclass(frozen=True)
+class ViewOptions:
+    """What the command line of ``agentunit view`` says, by the names that the command's decorators give it."""
+
+    references: tuple[str, ...]
+    bundle: str | None
+    host: str
+    port: int | None
+    allow_remote: bool
+    rater: str | None
+    media_root: str | None
+    open_browser: bool
+    show_personal_data: bool
+    store_path: str
+
+
+@click.command(cls=Verb)
 @click.argument("references", nargs=-1, metavar="[RUN|FILE]...")
 @click.option("--bundle", metavar="DIR", help="Write a folder for any static host instead of serving.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
 @click.option("--port", type=click.IntRange(1, 65535), help="The port to listen at.  [default: 7575, or a free one]")
 @click.option("--allow-remote", is_flag=True, help="Let other machines connect, with the token in the printed address.")
 @click.option("--rater", metavar="NAME", help="Who labels.  [default: your user name]")
-@click.option(
-    "--media-root",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    metavar="FOLDER",
-    help="Show pictures, sound and videos that cases name as files, if they are in this folder.",
-)
+@click.option("--media-root", type=click.Path(exists=True, file_okay=False), hidden=True)
 @click.option("--open", "open_browser", is_flag=True, help="Open the page in the browser.")
 @show_personal_data_option
 @store_option
-def view(
-    references: tuple[str, ...],
-    bundle: str | None,
-    host: str,
-    port: int | None,
-    allow_remote: bool,
-    rater: str | None,
-    media_root: Path | None,
-    open_browser: bool,
-    show_personal_data: bool,
-    store_path: str,
-) -> None:
+def view(**received: Any) -> None:
     """Look at runs in the browser: metrics, cases, transcripts, comparisons, labels.
 
     Without RUN all runs of the store are listed, and a run that is going on is shown as it grows. RUN is an id, the
@@ -79,32 +83,35 @@ def view(
     agentunit view traces.jsonl
     agentunit view last --bundle site
     """
-    if show_personal_data and bundle is None:
+    options = ViewOptions(**received)
+    references, bundle, shows_all = options.references, options.bundle, options.show_personal_data
+    if shows_all and bundle is None:
         raise click.UsageError("--unmasked is for --bundle: the live page has its own switch")
     # However it ends, no copy of records and no half of a bundle stays behind.
     with (
         end_signals_interrupt(),
         unreadable_runs_fail(),
-        _opened(references, store_path) as (address, run_ids, is_temporary),
+        _opened(references, options.store_path) as (address, run_ids, is_temporary),
     ):
         only = run_ids if is_temporary or bundle is not None else None
         files = dict(zip(run_ids, references, strict=True)) if is_temporary else None
-        library = Library(address, only=only or None, files=files, media_root=media_root)
+        root = options.media_root or of_all_verbs(click.get_current_context(), "media_root")
+        library = Library(address, only=only or None, files=files, media_root=None if root is None else Path(root))
         try:
             pair = (run_ids[0], run_ids[1]) if len(run_ids) == 2 else None
             if bundle is not None:
-                _write_bundle(library, bundle, pair, unmasked=show_personal_data)
-                if not show_personal_data:
+                _write_bundle(library, bundle, pair, unmasked=shows_all)
+                if not shows_all:
                     note_what_stays(references, address)
                 return
             api = Api(
                 library,
                 run=run_ids[0] if len(run_ids) == 1 else None,
                 compare=pair,
-                rater=rater or _user_name(),
+                rater=options.rater or user_name(),
                 can_label=not is_temporary,
             )
-            _serve(api, host, port, allow_remote=allow_remote, open_browser=open_browser)
+            _serve(api, options)
         except ViewerError as error:
             raise InputFailure(str(error)) from None
         finally:
@@ -122,7 +129,9 @@ def _opened(references: tuple[str, ...], store_path: str) -> Iterator[tuple[str,
         yield store_path, yield_ids, False
         return
     if len(files) < len(references):
-        raise click.UsageError("name files, or runs of the store, not both: 'agentunit import FILE' takes a file in")
+        raise click.UsageError(
+            "name files, or runs of the store, not both: 'agentunit runs --import FILE' takes one in"
+        )
     with tempfile.TemporaryDirectory(prefix="agentunit-view-") as folder:
         address = os.path.join(folder, "runs.db")
         try:
@@ -135,15 +144,16 @@ def _opened(references: tuple[str, ...], store_path: str) -> Iterator[tuple[str,
             raise InputFailure(str(error)) from None
 
 
-def _serve(api: Api, host: str, port: int | None, *, allow_remote: bool, open_browser: bool) -> None:
+def _serve(api: Api, options: ViewOptions) -> None:
     from agentunit.addons.viewer._server import bound_socket, make_app, make_server
 
+    host = options.host
     is_local = host in LOOPBACK
-    if not is_local and not allow_remote:
+    if not is_local and not options.allow_remote:
         raise click.UsageError(f"--host {host} lets other machines connect: add --allow-remote if you want that")
     token = None if is_local else secrets.token_urlsafe(24)
     server = make_server(make_app(api, token=token))
-    listening = bound_socket(host, port)
+    listening = bound_socket(host, options.port)
     shown = "localhost" if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
     address = f"http://{shown}:{listening.getsockname()[1]}/"
     if token is not None:
@@ -151,7 +161,7 @@ def _serve(api: Api, host: str, port: int | None, *, allow_remote: bool, open_br
     click.echo(f"{address}   (Ctrl-C ends it)")
     if token is not None:
         click.echo("other machines can connect, and whoever has this address sees all runs and can label", err=True)
-    if open_browser:
+    if options.open_browser:
         click.launch(address)
     # What is added up in the background gives way to a page that someone waits for.
     sys.setswitchinterval(_SWITCH_S)
@@ -167,10 +177,3 @@ def _write_bundle(library: Library, folder: str, pair: tuple[str, str] | None, *
         raise InputFailure(f"{library.shown_address} holds no runs yet")
     written = write_bundle(library, Path(folder), pair=pair, personal=unmasked)
     click.echo(printable(f"{folder}: {written}   to look at it: python -m http.server --directory {folder}"))
-
-
-def _user_name() -> str:
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError, ImportError):
-        return ""

@@ -22,24 +22,33 @@ from agentunit.addons.watch.collector.receiver import DEFAULT_GRPC_PORT, DEFAULT
 from agentunit.addons.watch.collector.recorder import TraceRecorder
 from agentunit.addons.watch.collector.request_limits import receiver_limits
 from agentunit.addons.watch.collector.spool import SpanSpool, SpoolError
-from agentunit.cli.follow_options import OPTIONS as FOLLOW_OPTIONS
 from agentunit.cli.follow_options import FollowChoice, follow_options
-from agentunit.cli.judge_options import JUDGE_OPTIONS, JudgeChoice, judge_options
+from agentunit.cli.judge_options import JudgeChoice, judge_options
 from agentunit.cli.main import EXIT_ERRORS
-from agentunit.cli.options import InputFailure, by_option, in_sections, metrics_from, store_option
+from agentunit.cli.options import InputFailure, Verb, by_option, metrics_from, store_option
 from agentunit.traces.limits import LimitExceeded
 from agentunit.traces.otlp.masked_requests import MaskTexts
 
 if TYPE_CHECKING:
     from agentunit.addons.watch.follow_command import Scoring
 
-SCORING = ("--score", "--metrics", "--by", "--store")
 _ANY = ("0.0.0.0", "::")
 
 
 @click.command(
-    cls=in_sections({"Scoring what arrives": (*SCORING, *FOLLOW_OPTIONS), "Backends and judge": JUDGE_OPTIONS}),
-    context_settings={"help_option_names": ["-h", "--help"]},
+    cls=Verb,
+    first=(
+        "--out",
+        "--port",
+        "--host",
+        "--forward",
+        "--mask",
+        "--score",
+        "--metrics",
+        "--by",
+        "--watch",
+        "--judge",
+    ),
 )
 @click.option("-o", "--out", default="traces", show_default=True, metavar="FOLDER", help="Where records are written.")
 @click.option("--port", type=click.IntRange(0, 65535), default=DEFAULT_PORT, show_default=True, help="0: any free one.")
@@ -96,7 +105,7 @@ def collect(
     \b
     agentunit collect --out traces/
     agentunit score traces/
-    agentunit collect --out traces/ --score --prometheus 9464
+    agentunit collect --out traces/ --score --watch prometheus=9464
 
     A span that was acknowledged is on disk, also if this process is killed; what was not written as a record then is
     written at the next start. Nothing is sent anywhere unless --forward names a place. Ctrl-C writes the open traces
@@ -109,8 +118,8 @@ def collect(
         if not isfinite(value):
             raise click.BadParameter(f"must be a finite number; received {value}", param_hint=name)
     backend = _backend(forward, mask)
-    if not scores and (names or by or following.is_changed or choice.settings or choice.backend or choice.parameters):
-        raise click.UsageError(f"{', '.join(SCORING[1:] + FOLLOW_OPTIONS[2:])} and options of judges go with --score")
+    if not scores and (names or by or following.is_changed or choice.said or choice.backend or choice.parameters):
+        raise click.UsageError("--metrics, --by, --watch, --judge and what else says how to score go with --score")
     try:
         limits = receiver_limits()
         spool = SpanSpool(out, max_bytes=limits.spool_bytes)
@@ -167,7 +176,7 @@ def collect(
 def _backend(forward: str | None, mask: bool) -> Backend | None:
     if forward is None:
         if mask:
-            raise click.UsageError("--mask is for what --forward sends; 'agentunit redact' masks records")
+            raise click.UsageError("--mask is for what --forward sends; 'agentunit convert --mask' masks records")
         return None
     try:
         return parse_backend(forward, os.environ.get("OTEL_EXPORTER_OTLP_HEADERS", ""))

@@ -169,8 +169,8 @@ class Scoring:
 
             self._otel = OtelExport(self.following.otlp, lambda: self.snapshot, self.mask)
             self._stack.callback(self._otel.stop)
-        if self.following.target is not None:
-            self._sender = AlertSender(self.following.target, self._report)
+        if self.following.alert is not None:
+            self._sender = AlertSender(self.following.alert, self._report)
             self._stack.callback(self._end_alerts, self._sender)
             for alert in self.follower.undelivered():
                 self._sender.put(self._masked(alert))

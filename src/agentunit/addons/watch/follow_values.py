@@ -31,6 +31,17 @@ def read_address(text: str) -> tuple[str, int]:
     return host.strip("[]") or "127.0.0.1", int(port)
 
 
+def read_budget(text: str) -> int:
+    """The most cases a day.
+
+    >>> read_budget("200")
+    200
+    """
+    if not text.isdecimal() or not int(text):
+        raise ValueError(f"must be a number above 0; received {text!r:.40}")
+    return int(text)
+
+
 def read_endpoint(text: str) -> str:
     """The address of an OTLP endpoint, as it was written."""
     parse_backend(text)

@@ -115,7 +115,7 @@ def _instead_of(gate: Gate, run: ScoredRun, path: str | None = None) -> str:
     has = f"it has {', '.join(run.metrics)}" if run.metrics else "it has no scores at all"
     # The records of a score table are not there to be scored.
     can_score = run.read_records is not None or not run.metrics
-    kept = "" if path is None else f"agentunit import {path} && "
+    kept = "" if path is None else f"agentunit runs --import {path} && "
     return f"{has}: '{kept}agentunit score {run.header.id} --metrics {gate.metric}' adds them" if can_score else has
 
 
@@ -172,7 +172,7 @@ def _evaluated(run: ScoredRun, gate: Gate, min_coverage: float, rules: Mapping[s
     if gate.backend is None and len(counts) > 1:
         (most, n_most), *others = counts.most_common()
         named = replace(gate, backend=most)
-        command = shlex.join(["agentunit", "gate", run.header.id, "--gate", str(named)])
+        command = shlex.join(["agentunit", "show", run.header.id, "--gate", str(named)])
         rest = ", ".join(f"{gate.metric}[{backend}] {n}" for backend, n in others)
         # The command comes first: a verdict's sentence is cut at its end.
         reason = f"values of several backends are not one number: {command} counts {n_most}, {rest}"

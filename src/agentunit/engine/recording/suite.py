@@ -93,7 +93,7 @@ class Suite:
         if self.seed is not None and (isinstance(self.seed, bool) or not isinstance(self.seed, int)):
             raise SuiteError(f"Suite: seed must be a whole number; received {self.seed!r}")
         if self.judge is not None:
-            self.judge = _judge_section(self.judge)
+            self.judge = judge_section(self.judge)
         self.grader_fields = checked_fields("grader_fields", self.grader_fields)
         if self.agent_fields is not None:
             self.agent_fields = checked_fields("agent_fields", self.agent_fields)
@@ -174,7 +174,7 @@ def _from_python(file: Path) -> Suite:
     return found[0]
 
 
-def _from_yaml(file: Path, *, needs_agent: bool) -> Suite:
+def _settings_in(file: Path, what: str) -> dict[str, Any]:
     import yaml
 
     try:
@@ -184,7 +184,20 @@ def _from_yaml(file: Path, *, needs_agent: bool) -> Suite:
     except (yaml.YAMLError, LimitExceeded, UnicodeDecodeError) as error:
         raise SuiteError(f"{file}: not YAML: {' '.join(str(error).split())}") from None
     if not isinstance(content, dict):
-        raise SuiteError(f"{file}: a YAML suite must be a mapping of settings; received {type(content).__name__}")
+        raise SuiteError(f"{file}: {what} must be a mapping of settings; received {type(content).__name__}")
+    return content
+
+
+def judges_in(file: Path) -> dict[str, dict[str, Any]]:
+    """The settings of judges by their names, which a YAML file has under ``judges``."""
+    judges = _settings_in(file, "it").get("judges")
+    if not isinstance(judges, dict):
+        raise SuiteError(f"{file}: must hold judges by their names, as 'judges: {{NAME: {{url: …, model: …}}}}'")
+    return {str(name): judge_section(judge, f"{file}: judge {name}") for name, judge in judges.items()}
+
+
+def _from_yaml(file: Path, *, needs_agent: bool) -> Suite:
+    content = _settings_in(file, "a YAML suite")
     known = {field.name for field in fields(Suite)} - {"folder"}
     unknown = [str(key) for key in content if key not in known]
     if unknown:
@@ -228,24 +241,26 @@ def _as_gates(gates: Any) -> Sequence[str]:
     return listed
 
 
-def _judge_section(received: Any) -> dict[str, Any]:
+def judge_section(received: Any, owner: str = "Suite") -> dict[str, Any]:
+    """Settings of a judge as a file holds them, which others may read: a key among them is refused."""
     if not isinstance(received, Mapping):
-        raise SuiteError(f"Suite: judge must be a mapping of settings such as url and model; received {received!r:.80}")
+        received = f"{received!r:.80}"
+        raise SuiteError(f"{owner}: judge must be a mapping of settings such as url and model; received {received}")
     judges = received.get("judges")
     listed = judges if isinstance(judges, (list, tuple)) else ()
     if any("api_key" in each for each in listed if isinstance(each, Mapping)):
-        raise SuiteError("Suite: a key must not be in a suite; name its environment variable as api_key_env")
+        raise SuiteError(f"{owner}: a key must not be in a file; name its environment variable as api_key_env")
     if "api_key" in received:
-        raise SuiteError("Suite: a key must not be in a suite; set AGENTUNIT_JUDGE_API_KEY in the environment")
+        raise SuiteError(f"{owner}: a key must not be in a file; set AGENTUNIT_JUDGE_API_KEY in the environment")
     for each in (received, *(each for each in listed if isinstance(each, Mapping))):
-        _refuse_secrets(each)
+        _refuse_secrets(each, owner)
     section = dict(received)
     if isinstance(section.get("cache"), bool):  # YAML reads "off" so
         section["cache"] = "default" if section["cache"] else None
     return section
 
 
-def _refuse_secrets(judge: Mapping[str, Any]) -> None:
+def _refuse_secrets(judge: Mapping[str, Any], owner: str) -> None:
     """Refuse a key in the address of a judge, or in the fields of its requests."""
     try:
         shown = part("open_secret")(judge) if judge else None
@@ -253,12 +268,12 @@ def _refuse_secrets(judge: Mapping[str, Any]) -> None:
         raise SuiteError(f"Suite: {error}") from None
     if shown == "url":
         raise SuiteError(
-            "Suite: a key must not be in a suite, nor in its judge's url; name its environment variable as "
+            f"{owner}: a key must not be in a file, nor in its judge's url; name its environment variable as "
             "api_key_env, or set AGENTUNIT_JUDGE_URL in the environment"
         )
     if shown == "extra_body":
         raise SuiteError(
-            "Suite: a key must not be in a suite, nor in its judge's extra_body; set AGENTUNIT_JUDGE_EXTRA_BODY in "
+            f"{owner}: a key must not be in a file, nor in its judge's extra_body; set AGENTUNIT_JUDGE_EXTRA_BODY in "
             "the environment"
         )
 
