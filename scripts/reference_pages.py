@@ -68,8 +68,8 @@ def cli_page() -> str:
         "",
         _GENERATED,
         "",
-        "Every command with its options, as `agentunit COMMAND --help-all` prints them. `--store` and `--media-root` may",
-        "stand before the command.",
+        "Every command with its options, as `agentunit COMMAND --help-all` prints them. `--store` and `--media-root`",
+        "may stand before the command.",
         "[Exit codes](getting-started.md#when-something-is-wrong).",
         "",
     ]
