@@ -140,7 +140,7 @@ def _places(names: tuple[str, ...], table: str) -> _Places:
 
 
 class _Names(NamedTuple):
-    """Under which names rows with one set of names say what every observation says; and names that nobody here knows."""
+    """Under which names rows of one kind say what every observation says, and the names that nobody here knows."""
 
     trace_id: str
     parent_id: str
@@ -159,7 +159,7 @@ def _names_in(row: Mapping[str, Any]) -> _Names:
 
 @lru_cache(maxsize=1_024)
 def _names(names: tuple[str, ...]) -> _Names:
-    said = "traceId parentObservationId startTime endTime statusMessage usageDetails costDetails".split()
+    said = ["traceId", "parentObservationId", "startTime", "endTime", "statusMessage", "usageDetails", "costDetails"]
     spelled = (name if name in names else _snake_case(name) for name in said)
     return _Names(*spelled, unknown=tuple(name for name in names if name not in _KNOWN_FIELDS))
 
