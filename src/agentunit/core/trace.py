@@ -52,11 +52,14 @@ def epoch_seconds(value: object) -> float:
 
 
 _FRACTION = re.compile(r"[.,](\d+)")
+_WITH_MILLISECONDS = len("2026-07-01T09:30:00.500Z")
 
 
 def _as_python_310_reads_it(text: str) -> str:
     """Python 3.10 knows neither "Z" nor fractions of other than three or six digits."""
     zoned = text[:-1] + "+00:00" if text.endswith(("Z", "z")) else text
+    if len(text) == _WITH_MILLISECONDS and len(zoned) > len(text) and text[19] == ".":
+        return zoned
     return _FRACTION.sub(lambda found: "." + found[1][:6].ljust(6, "0"), zoned, count=1)
 
 

@@ -93,7 +93,7 @@ def field(row: Mapping[str, Any], name: str, missing: Any = None) -> Any:
     return row[name] if name in row else row.get(_snake_case(name), missing)
 
 
-def usage_details(row: Mapping[str, Any]) -> Any:
+def usage_details(row: Mapping[str, Any], name: str | None = None) -> Any:
     """How many tokens of each kind were used, in whichever way this version of Langfuse says so.
 
     Older versions say ``usage`` or ``promptTokens``, with zeros where nothing was used; those say nothing.
@@ -101,7 +101,7 @@ def usage_details(row: Mapping[str, Any]) -> Any:
     >>> usage_details({"usage": {"input": 7, "output": 2, "total": 9, "unit": "TOKENS"}, "usageDetails": {}})
     {'input': 7, 'output': 2, 'total': 9}
     """
-    details = field(row, "usageDetails")
+    details = field(row, "usageDetails") if name is None else row.get(name)
     if details:
         return details
     usage = row.get("usage")
@@ -110,9 +110,9 @@ def usage_details(row: Mapping[str, Any]) -> Any:
     return _amounts(row, "usage")
 
 
-def cost_details(row: Mapping[str, Any]) -> Any:
+def cost_details(row: Mapping[str, Any], name: str | None = None) -> Any:
     """What an observation cost, in US dollars by kind, in whichever way this version of Langfuse says so."""
-    return field(row, "costDetails") or _amounts(row, "costs")
+    return (field(row, "costDetails") if name is None else row.get(name)) or _amounts(row, "costs")
 
 
 def _amounts(row: Mapping[str, Any], table: str) -> dict[str, Any] | None:
@@ -137,6 +137,31 @@ def _places(names: tuple[str, ...], table: str) -> _Places:
         if present:
             places.append((known_as, present))
     return tuple(places)
+
+
+class _Names(NamedTuple):
+    """Under which names rows of one kind say what every observation says, and the names that nobody here knows."""
+
+    trace_id: str
+    parent_id: str
+    start: str
+    end: str
+    status_message: str
+    usage: str
+    costs: str
+    unknown: tuple[str, ...]
+
+
+def _names_in(row: Mapping[str, Any]) -> _Names:
+    names = tuple(row)
+    return (_names if len(names) <= _MOST_NAMES else _names.__wrapped__)(names)
+
+
+@lru_cache(maxsize=1_024)
+def _names(names: tuple[str, ...]) -> _Names:
+    said = ["traceId", "parentObservationId", "startTime", "endTime", "statusMessage", "usageDetails", "costDetails"]
+    spelled = (name if name in names else _snake_case(name) for name in said)
+    return _Names(*spelled, unknown=tuple(name for name in names if name not in _KNOWN_FIELDS))
 
 
 def _stated(amounts: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -253,10 +278,11 @@ def _span_of_trace(about: Mapping[str, Any], notes: ReadingNotes) -> Span | NoSp
 
 @one_span
 def _span(row: Mapping[str, Any], trace: Mapping[str, Any], notes: ReadingNotes) -> Span | NoSpan:
+    names = _names_in(row)
     span_id = identifier(row.get("id"))
-    trace_id = identifier(field(row, "traceId")) or identifier(trace.get("id"))
+    trace_id = identifier(row.get(names.trace_id)) or identifier(trace.get("id"))
     if span_id is None or trace_id is None:
-        part, value = ("id", row.get("id")) if span_id is None else ("trace id", field(row, "traceId"))
+        part, value = ("id", row.get("id")) if span_id is None else ("trace id", row.get(names.trace_id))
         return NoSpan(f"the observation has no {part}; it is {shown(value)}")
     metadata = as_mapping(row.get("metadata"))
     scope = received = resource = _NOTHING
@@ -264,24 +290,24 @@ def _span(row: Mapping[str, Any], trace: Mapping[str, Any], notes: ReadingNotes)
         scope, received, resource = (as_mapping(metadata.get(name)) or _NOTHING for name in _OF_OPENTELEMETRY)
     own = _named(row, "observation", notes)
     details = {
-        "langfuse.observation.usage_details": usage_details(row),
-        "langfuse.observation.cost_details": cost_details(row),
+        "langfuse.observation.usage_details": usage_details(row, names.usage),
+        "langfuse.observation.cost_details": cost_details(row, names.costs),
     }
-    if received or not _KNOWN_FIELDS.issuperset(row):
-        # What nobody here knows is kept under its name, so that it is counted as not understood.
-        unknown = {name: row[name] for name in row if name not in _KNOWN_FIELDS and row[name] not in (0, "", [], {})}
-        attributes = flat_attributes({**received, **unknown, **own, **details}, notes, nested=False)
-    else:
-        attributes = own | flat_attributes(details, notes, nested=False)
+    # What nobody here knows is kept under its name, so that it is counted as not understood.
+    unknown = {name: row[name] for name in names.unknown if row[name] not in (0, "", [], {})}
+    others = {name: value for name, value in {**received, **unknown}.items() if name not in details}
+    attributes = flat_attributes(others, notes, nested=False) if others else {}
+    attributes |= own
+    attributes |= {name: value for name, value in details.items() if value is not None}
     return Span(
         trace_id,
         span_id,
-        parent_id=_parent_id(row, notes),
+        parent_id=_parent_id(row.get(names.parent_id), notes),
         name=text_in(row.get("name")),
-        start_s=time_in(field(row, "startTime"), None, notes),
-        end_s=time_in(field(row, "endTime"), None, notes),
+        start_s=time_in(row.get(names.start), None, notes),
+        end_s=time_in(row.get(names.end), None, notes),
         status="error" if row.get("level") == "ERROR" else "unset",
-        status_message=text_in(field(row, "statusMessage")),
+        status_message=text_in(row.get(names.status_message)),
         attributes=attributes,
         scope=text_in(scope.get("name")),
         resource=flat_attributes(resource, notes, nested=False) if resource else {},
@@ -297,14 +323,12 @@ def _named(row: Mapping[str, Any], table: str, notes: ReadingNotes) -> dict[str,
                 found[known_as] = value
                 break
     for known_as in ("langfuse.observation.metadata", "langfuse.trace.metadata"):
-        metadata = as_mapping(found.get(known_as))
-        if metadata is not None:
+        if known_as in found and (metadata := as_mapping(found[known_as])) is not None:
             found[known_as] = {key: value for key, value in metadata.items() if key not in _OF_OPENTELEMETRY} or None
     return flat_attributes(found, notes, nested=False)
 
 
-def _parent_id(row: Mapping[str, Any], notes: ReadingNotes) -> str | None:
-    value = field(row, "parentObservationId")
+def _parent_id(value: Any, notes: ReadingNotes) -> str | None:
     parent_id = identifier(value)
     if parent_id is None and value not in (None, ""):
         notes.problems["a parent's id that is not text was left out"] += 1
@@ -317,8 +341,9 @@ def _is_observation(value: Mapping[str, Any]) -> bool:
 
 
 def _is_trace(value: Mapping[str, Any]) -> bool:
-    names = sum(field(value, name, missing=inf) is not inf for name in _ONLY_A_TRACE_HAS)
-    return "id" in value and "timestamp" in value and names > 1 and field(value, "traceId") is None
+    if "id" not in value or "timestamp" not in value or field(value, "traceId") is not None:
+        return False
+    return sum(field(value, name, missing=inf) is not inf for name in _ONLY_A_TRACE_HAS) > 1
 
 
 def _matches(opening: Opening) -> bool:
