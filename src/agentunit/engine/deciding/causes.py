@@ -28,7 +28,10 @@ _PLACE = re.compile(r" \((?:it was at )?([^()]*:\d+ in [^()]+)\)$")
 _FRAME = re.compile(
     r'^ *File "(?P<file>[^"\n]*)", line (?P<line>\d+), in (?P<function>[^\n]*)\n +(?P<source>\S[^\n]*)', re.M
 )
-_ENGLISH = re.compile(r"\b(?:the|your?|we|is|has|have|and|to|it|of|in|an?)\b", re.IGNORECASE)
+_ENGLISH = re.compile(
+    r"\b(?:the|your?|we|our|is|are|was|be|been|has|have|will|and|to|it|of|in|on|at|for|with|by|from|this|that|an?)\b",
+    re.IGNORECASE,
+)
 _SAYS_SO = re.compile(
     r"n['’]t\b|\b(?:no|not|cannot|none|never|unable|unavailable|unknown|fail\w*|error|sorry|unfortunately|problem|wrong|"
     r"without|invalid|only|needs?|later|still|yet|instead|missing|declined?|refused?|limits?|down|tr(?:y|ied) again)\b",

@@ -160,8 +160,11 @@ def _names_in(row: Mapping[str, Any]) -> _Names:
 @lru_cache(maxsize=1_024)
 def _names(names: tuple[str, ...]) -> _Names:
     said = ["traceId", "parentObservationId", "startTime", "endTime", "statusMessage", "usageDetails", "costDetails"]
-    spelled = (name if name in names else _snake_case(name) for name in said)
-    return _Names(*spelled, unknown=tuple(name for name in names if name not in _KNOWN_FIELDS))
+    trace_id, parent_id, start, end, status, usage, costs = (
+        name if name in names else _snake_case(name) for name in said
+    )
+    unknown = tuple(name for name in names if name not in _KNOWN_FIELDS)
+    return _Names(trace_id, parent_id, start, end, status, usage, costs, unknown)
 
 
 def _stated(amounts: Mapping[str, Any]) -> dict[str, Any] | None:
