@@ -8,12 +8,15 @@ import pytest
 
 import agentunit
 from agentunit.backends.quality import Verdict
-from agentunit.core.results import MetricResult
+from agentunit.core.codec import decode_record
+from agentunit.core.results import MetricResult, encode_json
 from agentunit.metrics.base import CompositeMetric
 from agentunit.metrics.functions import FunctionMetric
 from agentunit.metrics.registry import MetricRegistry
 from agentunit.metrics.sentences import LONGEST, amount, listed, quoted, sentence, shown_value
 from agentunit.metrics.verdict_sentences import why_of_scores, why_of_verdict
+from agentunit.reports.case_view import view_case
+from agentunit.reports.reported_run import ReportedCase
 
 pytestmark = pytest.mark.usefixtures("no_backends_installed")
 REGISTRY = MetricRegistry(entry_point_group=None)
@@ -764,6 +767,22 @@ def test_a_long_sentence_of_a_function_or_a_check_stays_whole_in_the_detail() ->
     assert (function.why, function.result.detail["why"]) == (sentence(LONG.strip()), LONG.strip())
     assert by_check.why == sentence(f"check check failed: {LONG}")
     assert by_check.result.detail["why"] == f"check check failed: {LONG}"
+
+
+def test_tables_and_pages_have_the_sentence_and_not_the_flag_of_a_check() -> None:
+    def polite(answer: str) -> bool:
+        return False
+
+    def old(answer: str) -> MetricResult:
+        return MetricResult("old", 0.5, {"explanation": LONG})
+
+    case_record = record()
+    run = agentunit.score([case_record], [polite, old])
+    assert [(row["metric"], row["why"]) for row in run.to_rows()] == [("polite", "returned False"), ("old", None)]
+    [case] = agentunit.score([case_record], [polite])
+    reported = ReportedCase(0, 0, "q1", False, 0.0, decode_record(encode_json({"v": 1, **case_record})), case.scores)
+    [shown] = view_case(reported).scores
+    assert (shown.why, shown.reason, shown.detail) == ("returned False", "returned False", {})
 
 
 def test_a_result_of_a_function_keeps_the_sentence_that_it_has() -> None:

@@ -75,6 +75,25 @@ def test_a_summary_is_a_table(result: RunResult) -> None:
     assert "… and 19 more metrics" in lines
 
 
+def test_cases_are_listed_on_a_screen(result: RunResult) -> None:
+    assert len(result.cases) >= N_CASES
+    assert result.cases == result.decision.findings
+    text = printed(result.cases)
+    assert text.startswith(f"{result.cases[0].case_id}: ")
+    assert text.endswith(f"… and {len(result.cases) - 8} more")
+    assert repr(type(result.cases)()) == "no cases"
+
+
+def test_a_summary_says_which_way_is_better_of_a_check_of_the_user(tmp_path: Path) -> None:
+    def polite(answer: str) -> bool:
+        return "please" in answer
+
+    cases = [{"id": "q1", "query": "Room?"}]
+    result = agentunit.run(agentunit.Suite(cases, lambda query: "?", metrics=[polite]), store=str(tmp_path / "runs.db"))
+    assert "polite ↑" in printed(result.summary())
+    assert "polite ↑" in printed(agentunit.score([(case, None, "?") for case in cases], [polite]).summary())
+
+
 def test_a_comparison_says_what_it_decides(result: RunResult) -> None:
     comparison = result.decision.comparison
     assert comparison is not None

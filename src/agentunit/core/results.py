@@ -23,6 +23,9 @@ NO_REASON = "the metric gave no reason"
 EVIDENCE_NOTE = "evidence_note"
 """The key of a detail that says that the score rests on evidence with which its worth was not measured."""
 
+RETURNED_BOOL = ("returned", "bool")
+"""What the detail of a function's score has where it returned a bool, which makes it a check. It is not shown."""
+
 
 CaseState = Literal["fine", "wrong", "flaky", "doubtful", "unknown"]
 STATES: tuple[CaseState, ...] = ("fine", "wrong", "flaky", "doubtful", "unknown")
@@ -305,7 +308,7 @@ class RunFinding(Struct, frozen=True):
     reference: str = ""
 
 
-class RunSummary(Struct):
+class RunSummary(Struct, dict=True):
     """The aggregate of a run: one row a metric and backend, what was not scored, and what could not be read.
 
     ``n_cases`` were recorded up to ``n_repeats`` times each, ``n_records`` in all, of which ``n_without_content`` hold
@@ -315,6 +318,8 @@ class RunSummary(Struct):
     clusters of cases, ``clustered_by`` is the field that makes them, and ``n_clusters`` how many there are. ``counts``
     and ``findings`` say how the cases of files stand; those of a stored run are in its decision.
     """
+
+    # Beside its fields, ``vars(summary)["infos"]`` is what its metrics say about themselves: to print, never stored.
 
     n_cases: int
     metrics: list[MetricSummary]
@@ -335,11 +340,11 @@ class RunSummary(Struct):
     findings: list[RunFinding] = []
 
     def __repr__(self) -> str:
-        return str(import_module("agentunit.reports.printed").summary_text(self))
+        return str(import_module("agentunit.reports.printed").summary_text(self, vars(self).get("infos")))
 
     def _repr_html_(self) -> str:
         # A notebook asks the object itself; how it looks is known by the reports, which stand above and load only then.
-        return str(import_module("agentunit.reports.notebook").summary_html(self))
+        return str(import_module("agentunit.reports.notebook").summary_html(self, vars(self).get("infos")))
 
 
 class MetricUse(Struct):

@@ -12,7 +12,7 @@ from types import CodeType
 from typing import Any
 
 from agentunit.core.records import Outcome
-from agentunit.core.results import MetricResult, Score
+from agentunit.core.results import RETURNED_BOOL, MetricResult, Score
 from agentunit.metrics.base import ItemMetric, MetricInfo
 from agentunit.metrics.inputs import Item, no_answer, nothing_expected
 from agentunit.metrics.parameters import refuse_unknown
@@ -46,7 +46,6 @@ _INPUTS = {
     "expected": "case.expected_output",
     "context": "case.context or retrieval events",
 }
-_RETURNED, _BOOL = "returned", "bool"
 CHECK_FACTS: Mapping[str, Any] = {"direction": "higher", "range": (0.0, 1.0), "check": True}
 """What a function that returns a bool says about itself."""
 
@@ -136,7 +135,7 @@ class FunctionMetric(ItemMetric):
         shown = bool(number) if is_bool else f"{number:.6g}"
         detail = {"backend": self.info.backend, "why": (why or "").strip() or f"returned {shown}"}
         if is_bool:
-            detail[_RETURNED] = _BOOL
+            detail.update([RETURNED_BOOL])
         return MetricResult(self.name, number, detail)
 
 
@@ -144,7 +143,7 @@ def note_checks(infos: dict[str, MetricInfo], scores: Mapping[str, Score]) -> li
     """Make a check of each function that returned a bool, whatever its annotation; which ones were none before."""
     new = []
     for name, score in scores.items():
-        if score.result.detail.get(_RETURNED) == _BOOL and not infos[name].check:
+        if RETURNED_BOOL in score.result.detail.items() and not infos[name].check:
             infos[name] = replace(infos[name], **CHECK_FACTS)
             new.append(name)
     return new

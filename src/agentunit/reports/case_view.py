@@ -14,7 +14,7 @@ from msgspec import Struct, field, to_builtins
 
 from agentunit.core.conversation import exchanges_of, script_of, user_failure, user_kind
 from agentunit.core.records import Outcome, Record, outcome_text
-from agentunit.core.results import Score, explained, json_fallback
+from agentunit.core.results import RETURNED_BOOL, Score, explained, json_fallback
 from agentunit.core.trace import tool_status
 from agentunit.engine.deciding.cut_offs import is_low, own_threshold
 from agentunit.metrics.base import MetricInfo
@@ -123,6 +123,8 @@ class TurnView(Struct, omit_defaults=True):
 class ScoreView(Struct, omit_defaults=True):
     """One score; ``detail`` without what the case shows elsewhere. ``elapsed_s`` is the metric's own time.
 
+    ``why`` is the proof of the value, and ``reason`` what to show of a score: its proof, or why it has no value.
+
     ``judge_calls`` are the transcripts of what a judge was asked for it, where they were kept.
     """
 
@@ -135,6 +137,7 @@ class ScoreView(Struct, omit_defaults=True):
     reason: str | None = None
     detail: dict[str, Any] = field(default_factory=dict)
     judge_calls: list[dict[str, Any]] = field(default_factory=list)
+    why: str | None = None
 
 
 class CaseView(Struct, omit_defaults=True):
@@ -273,11 +276,11 @@ def repeat_name(repeat: int) -> str:
 
 def _score_view(metric: str, score: Score, shown_elsewhere: list[Any]) -> ScoreView:
     reason = explained(score)
-    detail = {
-        key: value
-        for key, value in score.result.detail.items()
-        if key != "backend" and value != reason and not _is_among(value, shown_elsewhere)
-    }
+    detail: dict[str, Any] = {}
+    for key, value in score.result.detail.items():
+        is_elsewhere = key == "backend" or value == reason or _is_among(value, shown_elsewhere)
+        if not is_elsewhere and (key, value) != RETURNED_BOOL:
+            detail[key] = value
     if "sources" in detail:
         # The texts of the evidence stand on the page as context, documents and tool calls.
         detail.pop("references", None)
@@ -287,7 +290,16 @@ def _score_view(metric: str, score: Score, shown_elsewhere: list[Any]) -> ScoreV
         calls = [call for call in judge["transcripts"] if isinstance(call, dict)]
         detail["judge"] = {key: value for key, value in judge.items() if key != "transcripts"}
     return ScoreView(
-        metric, score.result.value, score.status, score.backend, score.version, score.elapsed, reason, detail, calls
+        metric,
+        score.result.value,
+        score.status,
+        score.backend,
+        score.version,
+        score.elapsed,
+        reason,
+        detail,
+        calls,
+        score.why,
     )
 
 

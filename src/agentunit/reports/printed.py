@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agentunit.core.results import RunFinding, RunSummary
+from agentunit.engine.deciding.case_findings import CaseFinding
 from agentunit.engine.deciding.comparison import Comparison
 from agentunit.engine.deciding.decision import Decision, decide_comparison
 from agentunit.engine.scoring.scored_run import ScoredRun, info_of
@@ -81,6 +82,16 @@ def summary_text(summary: RunSummary, infos: dict[str, MetricInfo] | None = None
     found = _text([], finding_lines(masked.findings))
     size = str(summary.counts) if summary.counts else size
     return "\n".join(filter(None, [size, found, table, f"… and {n_more} more metrics" if n_more > 0 else "", unscored]))
+
+
+def cases_text(findings: Sequence[CaseFinding]) -> str:
+    """The first of some cases that are not fine, each with why."""
+    lines = []
+    for finding in findings[:_MOST_LISTED]:
+        masked = Mask().view(finding)
+        lines.append(f"{finding.case_id}: {word_of(masked)}: {describe_finding(masked)}")
+    n_more = len(findings) - _MOST_LISTED
+    return _text([*lines, f"… and {n_more:,} more"] if n_more > 0 else lines) or "no cases"
 
 
 def unscored_text(n_cases: int) -> str:

@@ -21,7 +21,7 @@ from agentunit.core.case import DatasetCase
 from agentunit.core.codec import RecordError, as_record
 from agentunit.core.conversation import ConversationError, user_failure
 from agentunit.core.records import LooseRecord, Record, outcome_text
-from agentunit.core.results import InputError, Score, encode_json, explained
+from agentunit.core.results import RETURNED_BOOL, InputError, Score, encode_json, explained
 from agentunit.datasets.rows import RowError, case_of_fields, with_first_message
 from agentunit.engine.deciding.gate_expressions import Gate
 from agentunit.engine.deciding.gates import why_undecided
@@ -411,9 +411,12 @@ def _describe_score(metric: str, each: Score, mask: Mask) -> list[str]:
     said = None if reason else explained(each)
     if said:
         reason = mask.text(said)
-        detail.pop("why", None)
-    # What a model computed with is no reason that a person can read.
-    known = {key: value for key, value in detail.items() if value is not None and not _is_all_numbers(value)}
+    known = {}
+    for key, value in detail.items():
+        # What a model computed with is no reason that a person can read.
+        is_shown = (key, value) != RETURNED_BOOL and value is not None and not _is_all_numbers(value)
+        if is_shown and not (key == "why" and value == reason):
+            known[key] = value
     lines = [f"{metric} (backend {each.backend}): {reason}"] if reason else []
     if known:
         lines.append(f"{metric} (backend {each.backend}), detail: {encode_json(known).decode()}")

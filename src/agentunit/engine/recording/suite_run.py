@@ -35,6 +35,15 @@ if TYPE_CHECKING:
 _SHORTEST_TIME_S = 0.001
 
 
+class ListedCases(tuple[CaseFinding, ...]):
+    """Cases that are not fine. They print as at most a screen of text, with personal data masked."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(import_module("agentunit.reports.printed").cases_text(self))
+
+
 @dataclass(frozen=True, repr=False)
 class RunResult:
     """What came of a run: its ``decision``, and the scores that it was made from (``scored``)."""
@@ -70,7 +79,7 @@ class RunResult:
     @property
     def cases(self) -> tuple[CaseFinding, ...]:
         """The cases that are not fine, each with one sentence why."""
-        return self.decision.findings
+        return ListedCases(self.decision.findings)
 
     def summary(self) -> RunSummary:
         """The figures of each metric."""

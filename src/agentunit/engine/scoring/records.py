@@ -192,7 +192,9 @@ class Run(RunTotals, ScoreRows):
         """The aggregate over all cases; scores those that have not been iterated yet."""
         for _ in self._stream:
             pass
-        return self._summary()
+        summary = self._summary()
+        vars(summary)["infos"] = self.infos
+        return summary
 
     @property
     def _is_open(self) -> bool:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from agentunit.core.results import CaseScores, MetricResult, Score, decode_json, explained, written_detail
+from agentunit.core.results import CaseScores, MetricResult, Score, decode_json, written_detail
 from agentunit.core.score_block import reason_in
 from agentunit.engine.scoring.aggregate import amount_of
 from agentunit.metrics.base import MetricInfo
@@ -159,7 +159,7 @@ def record_rows(
             failed,
             elapsed_s,
             written_detail(detail).decode(),
-            None if score.value is None else explained(score),
+            score.why,
         )
 
 

@@ -219,6 +219,7 @@ class ScoredRun(ScoreRows):
         """
         if self._summary is None:
             self._summary = self._aggregated()
+            vars(self._summary)["infos"] = {name: self.info(name) for name in self.metrics}
         return self._summary
 
     def __repr__(self) -> str:
