@@ -29,9 +29,9 @@ def here(invoke: Any) -> Any:
     Path("traces.jsonl").write_text("".join(RECORD % at for at in range(12)))
     cases = [json.loads(RECORD % at)["case"] for at in range(3)]
     Path("cases.jsonl").write_text("".join(json.dumps(each) + "\n" for each in cases))
-    Path("agent.py").write_text("def answer(query): return 'Oslo'\n")
+    Path("spelled_agent.py").write_text("def answer(query): return 'Oslo'\n")
     Path("suite.yaml").write_text(
-        "dataset: cases.jsonl\nagent: agent:answer\nmetrics: [exact_match]\ngates: ['exact_match >= 0.5']\n"
+        "dataset: cases.jsonl\nagent: spelled_agent:answer\nmetrics: [exact_match]\ngates: ['exact_match >= 0.5']\n"
     )
     assert invoke("run", "suite.yaml", "--name", "main").exit_code == 0
     return invoke
@@ -136,7 +136,7 @@ def test_what_is_said_before_the_verb_holds_for_it(here: Any) -> None:
 
 def test_every_run_of_a_matrix_gets_what_was_said_before_the_verb(here: Any) -> None:
     Path("media").mkdir()
-    Path("agent.py").write_text("def answer(query, model): return 'Oslo'\n")
+    Path("spelled_agent.py").write_text("def answer(query, model): return 'Oslo'\n")
     done = here("--store", "other.db", "--media-root", "media", "run", "suite.yaml", "--set", "model=a,b")
     assert done.exit_code == 0, done.output
     assert len(json.loads(here("runs", "--json", "--store", "other.db").stdout)) == 2

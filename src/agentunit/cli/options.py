@@ -74,12 +74,12 @@ _HELP_ALL = click.Option(
 class Verb(click.Command):
     """A command whose help shows the options that most people need, and with ``--help-all`` the others too.
 
-    ``first`` names them, dashes included; without it all are shown.
+    ``first`` names them, separated by spaces; without it all are shown.
     """
 
-    def __init__(self, *received: Any, first: Collection[str] = (), **attributes: Any) -> None:
+    def __init__(self, *received: Any, first: str = "", **attributes: Any) -> None:
         super().__init__(*received, **attributes)
-        self.first = frozenset(first)
+        self.first = frozenset(first.split())
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """The parameters, the two of the help last."""

@@ -63,17 +63,7 @@ class RerunOptions:
 
 @click.command(
     cls=Verb,
-    first=(
-        "--newly-failing",
-        "--replace",
-        "--baseline",
-        "--tries",
-        "--suite",
-        "--judge",
-        "--why",
-        "--json",
-        "--unmasked",
-    ),
+    first="--newly-failing --replace --baseline --tries --suite --judge --why --json --unmasked",
 )
 @run_argument
 @click.argument("case_ids", nargs=-1, metavar="[CASE]…")

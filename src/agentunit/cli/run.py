@@ -35,18 +35,7 @@ class KeepsArguments(Verb):
 
 @click.command(
     cls=KeepsArguments,
-    first=(
-        "--resume",
-        "--set",
-        "--repeats",
-        "--limit",
-        "--metrics",
-        "--gate",
-        "--baseline",
-        "--judge",
-        "--why",
-        "--json",
-    ),
+    first="--resume --set --repeats --limit --metrics --gate --baseline --judge --why --json",
 )
 @click.argument("suite_path", metavar="SUITE")
 @click.option(

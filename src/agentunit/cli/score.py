@@ -28,18 +28,7 @@ from agentunit.cli.trace_inputs import expected_option, names_run, trace_options
 
 @click.command(
     cls=Verb,
-    first=(
-        "--metrics",
-        "--out",
-        "--by",
-        "--from",
-        "--expected",
-        "--backend",
-        "--judge",
-        "--follow",
-        "--why",
-        "--json",
-    ),
+    first="--metrics --out --by --from --expected --backend --judge --follow --why --json",
 )
 @click.argument("files", nargs=-1, required=True, metavar="FILE…|RUN")
 @click.option(

@@ -91,18 +91,7 @@ class LabelOptions:
 
 @click.command(
     cls=Verb,
-    first=(
-        "--metrics",
-        "--rater",
-        "--width",
-        "--labels",
-        "--measure",
-        "--by",
-        "--precision",
-        "--calibrate",
-        "--judge",
-        "--json",
-    ),
+    first="--metrics --rater --width --labels --measure --by --precision --calibrate --judge --json",
 )
 @click.argument("references", nargs=-1, metavar="[RUN|RECORDS…]")
 @click.option(

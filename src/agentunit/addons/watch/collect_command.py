@@ -37,18 +37,7 @@ _ANY = ("0.0.0.0", "::")
 
 @click.command(
     cls=Verb,
-    first=(
-        "--out",
-        "--port",
-        "--host",
-        "--forward",
-        "--mask",
-        "--score",
-        "--metrics",
-        "--by",
-        "--watch",
-        "--judge",
-    ),
+    first="--out --port --host --forward --mask --score --metrics --by --watch --judge",
 )
 @click.option("-o", "--out", default="traces", show_default=True, metavar="FOLDER", help="Where records are written.")
 @click.option("--port", type=click.IntRange(0, 65535), default=DEFAULT_PORT, show_default=True, help="0: any free one.")
