@@ -131,7 +131,7 @@ def test_beside_a_wheel_that_was_installed_the_others_are_found(origin: Any, tmp
     local.touch()
     origin({"url": (wheels / "agentunit_eval-0.1.0-py3-none-any.whl").as_uri(), "archive_info": {}})
     assert install_command("local") == f'pip install "{local}"'
-    assert wheels_command() == f'cp FOLDER_OF_WHEELS/agentunit_eval-*.whl "{local}" wheels/'
+    assert wheels_command() == f'mkdir -p wheels && cp FOLDER_OF_WHEELS/agentunit_eval-*.whl "{local}" wheels/'
     assert install_command("local-large") == f'pip install "{local}" FOLDER_OF_WHEELS/agentunit_local_large-*.whl'
 
 

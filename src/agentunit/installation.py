@@ -57,7 +57,7 @@ def wheels_command() -> str:
     """The command that puts the wheels of AgentUnit and its local model into the folder ``wheels``."""
     checkout = _checkout()
     if checkout is None:
-        return f"cp {_quoted(_wheel(DISTRIBUTION))} {_quoted(_wheel(LOCAL_FOLDER))} wheels/"
+        return f"mkdir -p wheels && cp {_quoted(_wheel(DISTRIBUTION))} {_quoted(_wheel(LOCAL_FOLDER))} wheels/"
     return f"pip wheel --no-deps --wheel-dir wheels {_quoted(str(checkout))} {_quoted(str(checkout / LOCAL_FOLDER))}"
 
 

@@ -36,7 +36,6 @@ def test_from_installing_to_a_comment(wheels: Path, tmp_path: Path) -> None:
     asked = [user / "bin" / "agentunit", "init", "--ci"]
     told = subprocess.run(asked, cwd=runner.repository, check=True, capture_output=True, text=True).stdout
     (fill,) = re.findall(r"^and commit the wheels that it installs: (.*)$", told, re.MULTILINE)
-    (runner.repository / "wheels").mkdir()
     subprocess.run(["bash", "-e", "-c", fill], cwd=runner.repository, check=True)
     agent = runner.repository / "my_agent.py"
     broken = agent.read_text(encoding="utf-8")
