@@ -83,7 +83,7 @@ function Download({ run }: { run: string }) {
   return (
     <span class="row small">
       <button type="button" onClick={save}>{word}</button>
-      <span class="soft">kept in this browser; <code>agentunit import FILE --run RUN --metric NAME</code> takes the file</span>
+      <span class="soft">kept in this browser; <code>agentunit label RUN --labels FILE</code> takes the file</span>
     </span>
   );
 }

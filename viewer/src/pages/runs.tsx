@@ -57,7 +57,7 @@ function RunList({ page, onMore }: { page: RunsPage; onMore: () => void }) {
   };
   useKeys("Runs", [{ key: "c", does: "compare the two picked runs", act: () => { const to = comparison(page.runs, picked); if (to) go(to); } }]);
   if (page.n_runs === 0) {
-    return <Empty title="No runs yet."><p>Record one: <code>agentunit run SUITE.py</code>, or import scores: <code>agentunit import FILE</code></p></Empty>;
+    return <Empty title="No runs yet."><p>Record one: <code>agentunit run SUITE.py</code>, or import scores: <code>agentunit runs --import FILE</code></p></Empty>;
   }
   return (
     <>

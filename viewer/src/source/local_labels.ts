@@ -1,4 +1,4 @@
-// Labels made without a server: kept in this browser, and downloaded as files that 'agentunit import' takes.
+// Labels made without a server: kept in this browser, and downloaded as files that 'agentunit label --labels' takes.
 import { recall, remember } from "../theme";
 import type { CaseKey, Label, LabelAnswer, LabelQueue, LabelTask, LabelsPage } from "../types";
 import type { CaseTable } from "./case_table";
@@ -22,7 +22,7 @@ function keptOf(run: string): KeptLabel[] {
   }
 }
 
-/** What was labeled in this browser, one file a metric: JSON lines that `agentunit import FILE --run RUN --metric NAME` takes. */
+/** What was labeled in this browser, one file a metric: JSON lines that `agentunit label RUN --labels FILE` takes. */
 export function labelFiles(run: string): { name: string; metric: string; text: string }[] {
   const byMetric = new Map<string, KeptLabel[]>();
   for (const label of keptOf(run)) {
