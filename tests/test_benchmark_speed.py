@@ -6,6 +6,7 @@ import importlib
 import json
 import subprocess
 import sys
+from datetime import date
 from itertools import islice
 from pathlib import Path
 
@@ -148,3 +149,17 @@ def test_ratios_are_to_our_row(row, expected):
     answer.compare("best_s", "ours")
     assert answer.rows[-1].get("ratio") == expected
     assert answer.table().splitlines()[-1].startswith(f"| {row['name']}")
+
+
+def test_tables_that_were_not_measured_again_stay_with_their_dates(monkeypatch: pytest.MonkeyPatch) -> None:
+    speed = importlib.import_module("benchmarks.speed.__main__")
+    answers = importlib.import_module("benchmarks.speed.answers")
+    monkeypatch.setattr(speed, "_machine", lambda: "one core")
+    before = "# Speed\n\n## Old\n\n| a |\n\nMeasured on 2026-11-15: one core.\n\n## Again\n\n| b |\n"
+    columns = (answers.Column("n", "cases", answers.decimals(0)),)
+    answer = answers.Answer("again", "Again", columns, rows=[{"n": 7}])
+    tables = speed._results([answer], before, date(2026, 11, 19)).split("\n## ")[1:]
+    assert [table.partition("\n")[0] for table in tables] == ["Old", "Again"]
+    assert "Measured on 2026-11-15: one core." in tables[0]
+    assert "7" in tables[1]
+    assert tables[1].strip().endswith("Measured on 2026-11-19: one core.")

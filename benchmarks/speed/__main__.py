@@ -8,6 +8,7 @@ import os
 import platform
 import sys
 from collections.abc import Iterator, Sequence
+from datetime import date
 from pathlib import Path
 
 import benchmarks.speed
@@ -53,7 +54,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         figures = {"machine": _machine(), "answers": {answer.key: answer.rows for answer in answers}}
         options.json.write_text(json.dumps(figures, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     if options.write_results:
-        _RESULTS.write_text(_results(answers), encoding="utf-8")
+        before = _RESULTS.read_text(encoding="utf-8") if _RESULTS.exists() else ""
+        _RESULTS.write_text(_results(answers, before, date.today()), encoding="utf-8")
     return 0
 
 
@@ -97,13 +99,18 @@ def _machine() -> str:
     return f"{cores} cores, {platform.system()} {platform.machine()}, Python {platform.python_version()}"
 
 
-def _results(answers: list[Answer]) -> str:
+def _results(answers: list[Answer], before: str, day: date) -> str:
+    """The tables of an earlier file in their order, with those measured now in their places, each with its date."""
     heading = (
         "# Speed: the last measured tables\n\n"
-        f"Measured on one machine in one run: {_machine()}. "
+        "Under each table stands when and on what it was measured. "
         "Written by `python -m benchmarks.speed --write-results`; do not edit by hand.\n"
     )
-    return heading + "".join(f"\n{answer.table()}\n" for answer in answers)
+    tables = {each.partition("\n")[0]: each.strip() for each in before.split("\n## ")[1:]}
+    for answer in answers:
+        measured = f"{answer.table().removeprefix('## ')}\n\nMeasured on {day.isoformat()}: {_machine()}."
+        tables[measured.partition("\n")[0]] = measured
+    return heading + "".join(f"\n## {table}\n" for table in tables.values())
 
 
 def _parser() -> argparse.ArgumentParser:
