@@ -35,7 +35,6 @@ _PARTS: dict[str, str] = {
     "follow_keep": "watch.follow_values:read_keep",
     "follow_share": "watch.following.sampling:parse_share",
     "import_cases": "imports.import_command:import_cases",
-    "import_labels": "review.import_labels:import_labels",
     "judge_answers": "judge.doctor:judge_answers",
     "judge_backend": "judge.judge_backend:JudgeBackend",
     "judge_cache": "judge.cache:folder_in_force",

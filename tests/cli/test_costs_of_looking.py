@@ -108,7 +108,7 @@ def modules_after(*arguments):
         ),
         (
             ["show", "last"],
-            118,
+            128,
             330,
             {
                 "agentunit.backends.quality",
@@ -117,17 +117,15 @@ def modules_after(*arguments):
                 "agentunit.formulas.similarity",
                 "agentunit.multiagent.team",
                 "agentunit.reports.case_console",
-                "agentunit.store.portable",
-                "agentunit.traces.native",
             },
         ),
         (
             ["show", "last", "b"],
-            122,
+            132,
             330,
             {"agentunit.traces.reading", "agentunit.addons.review.suspects", "asyncio", "yaml"},
         ),
-        (["runs"], 95, 300, {"agentunit.traces.reading", "agentunit.privacy.detectors", "asyncio", "yaml"}),
+        (["runs"], 104, 300, {"agentunit.traces.reading", "agentunit.privacy.detectors", "asyncio", "yaml"}),
     ],
 )
 def test_a_command_loads_what_it_needs(suite, invoke, arguments, most_own, most, not_needed):

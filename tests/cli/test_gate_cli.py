@@ -382,7 +382,7 @@ def test_a_file_of_traces_becomes_a_run_with_the_metrics_of_its_gates():
     with Store(DEFAULT_PATH) as store:
         assert len(store.runs()) == 1
     written = invoke(export, "traces.jsonl", "--gate", "tool_success all == 1", "--to", "comment.md")
-    assert written.exit_code == 0, written.output
+    assert written.exit_code == 1, written.output
     assert Path("comment.md").read_text(encoding="utf-8").startswith("### `traces.jsonl`: ❌ FAIL\n")
     assert gate("traces.jsonl", "--gate", "tool_success >=").exit_code == 2
 

@@ -678,8 +678,8 @@ def test_run_gate_and_export_compare_by_the_coverage_of_the_suite(invoke):
     Path("suite.py").write_text(Path("suite.py").read_text() + "\nsuite.min_coverage = 0.95\n")
     codes = [invoke("run", "suite.py", "--baseline", "main.json").exit_code]
     codes.append(invoke("show", "last", "--baseline", "main.json", "--gate", "stored").exit_code)
-    codes.append(invoke("export", "last", "--to", "report.xml", "--baseline", "main.json").exit_code)
-    assert codes == [4, 4, 4]
+    assert invoke("export", "last", "--to", "report.xml", "--baseline", "main.json").exit_code == 0
+    assert codes == [4, 4]
     assert "3 only in the baseline" in invoke("show", "last", "--baseline", "main.json", "--gate", "stored").output
     assert "<error" in Path("report.xml").read_text()
 

@@ -155,7 +155,7 @@ def test_gates_kept_with_a_run_and_others_decide_together(here: Any) -> None:
     ("words", "problem"),
     [
         (("convert", "traces.jsonl", "--out", "x.jsonl", "--keep", "email"), "--keep says how personal data is masked"),
-        (("convert", "traces.jsonl", "--out", "x.jsonl", "--to", "otlp"), "it goes with --mask"),
+        (("convert", "traces.jsonl", "--out", "x.jsonl", "--mask", "--to", "openai"), "mask to records first"),
         (("convert", "traces.jsonl", "--mask", "--to", "atif", "--out", "x.json"), "mask to records first"),
         (("convert", "traces.jsonl"), "give either --out FILE, to write there, or --check"),
         (("label", "main", "--precision", "0.9"), "--precision is about scores held against labels"),

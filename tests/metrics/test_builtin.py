@@ -215,7 +215,7 @@ def test_tool_success(trace: TraceLog, outcome: Any, value: float | None, basis:
     ("trace", "partial", "without_status", "why"),
     [
         (calls("success", "error"), False, [], "1 of 2 tool calls failed: t (error)"),
-        (calls("success", ...), True, ["t"], "1 of 2 tool calls without a status: t"),
+        (calls("success", ...), True, ["t"], "1 of 2 tool calls ended without a status: t"),
         (calls(..., "success", "error"), True, ["t"], "1 of 3 tool calls failed: t (error); 1 without a status"),
     ],
 )

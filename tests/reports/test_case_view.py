@@ -55,7 +55,7 @@ def test_details_do_not_repeat_what_the_case_shows(demo_run):
     scores = {score.metric: score for score in view_case(case).scores}
     assert case.scores["answer_correctness"].result.detail.keys() == {"expected", "answer", "backend"}
     assert scores["answer_correctness"].detail == {}
-    assert scores["tool_success"].detail == {"basis": "tool_calls"}
+    assert scores["tool_success"].detail == {"basis": "tool_calls", "partial": False, "without_status": []}
 
 
 def test_a_failed_case_says_how_and_what_was_printed(demo_run):

@@ -87,8 +87,8 @@ def reports_of(reported: ReportedRun, folder: Path) -> dict[str, str]:
 
 
 SECTIONS = {
-    "run": (r"^(?:{}) \(\d+\)\n((?:  .*\n)*)", r"^  (case-\d)  "),
-    "show": (r"^(?:{}) \(\d+\)\n((?:  .*\n)*)", r"^  (case-\d)  "),
+    "run": (r"^(?:{}) \(\d+\)\n((?:  [^\n]*\n)*)", r"^  (case-\d)  "),
+    "show": (r"^(?:{}) \(\d+\)\n((?:  [^\n]*\n)*)", r"^  (case-\d)  "),
     "markdown": (r"<summary>(?:{}) \(\d+\)</summary>(.*?)</details>", r"^- `(case-\d)` "),
     "annotations": (r"title=AgentUnit: (?:{}) \(\d+\)::([^\n]*)", r"(?:^|\t)(case-\d): "),
 }

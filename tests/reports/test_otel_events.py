@@ -46,7 +46,7 @@ def test_one_event_a_score(demo_run, provider, exporter):
     assert event.attributes["agentunit.case.id"] == "desk-001"
     assert event.attributes["agentunit.case.repeat"] == 1
     assert event.attributes["agentunit.metric.backend"] == "trace"
-    assert event.attributes["agentunit.metric.version"] == "2"
+    assert event.attributes["agentunit.metric.version"] == "3"
     assert event.attributes["agentunit.run.id"] == "run-1"
     assert event.timestamp == 1_700_000_075_000_000_000
     # The gate asks for 1 in every case.

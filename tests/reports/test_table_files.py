@@ -33,7 +33,7 @@ def test_one_row_a_case_and_metric(demo_run, tmp_path):
     assert len(by_key) == 66 * 5
     row = by_key["desk-001", "tool_success"]
     assert float(row["value"]) == pytest.approx(1 / 3)
-    assert (row["repeat"], row["status"], row["backend"], row["version"]) == ("1", "ok", "trace", "2")
+    assert (row["repeat"], row["status"], row["backend"], row["version"]) == ("1", "ok", "trace", "3")
     assert (row["agent_failed"], row["agent_elapsed_s"]) == ("false", "1.5")
     unscored = by_key["hung", "faithfulness"]
     assert (unscored["value"], unscored["status"]) == ("", "not_applicable")

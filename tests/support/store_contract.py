@@ -599,7 +599,7 @@ def test_a_masked_store_masks_the_scores_that_are_written_into_it(store: RunStor
     store.masking.turn_on()
     run = store.create_run("suite", agentunit_version="0.1", settings={})
     record = Record(DatasetCase("q", "I am mia@example.org"), outcome="Hello mia@example.org")
-    store.add_record(run.id, 0, 0, record, failed=False, elapsed_s=0.1)
+    add_record(store, run.id, 0, 0, record, failed=False, elapsed_s=0.1)
     (case,) = store.case(run.id, "q")
     mask = str(case.record.outcome).removeprefix("Hello ")
     said = Score(

@@ -81,7 +81,7 @@ def _what_remains() -> str:
 
 @click.command(
     cls=Verb,
-    first="--out --to --from --group-by --expected --mask --check --types --keep --rules",
+    first="--out --to --from --group-by --expected --mask --check --types --keep",
     epilog=_what_remains(),
 )
 @click.argument("files", nargs=-1, required=True, metavar="FILE…|RUN")

@@ -127,8 +127,8 @@ def export(**received: Any) -> None:
     Several runs need a --baseline, and HTML, Markdown or JUnit: one report with metrics by runs, cases by runs, and
     everything about each run. The allowed chance of a false alarm is shared among them, as 'agentunit compare' does.
 
-    The verdict that HTML, Markdown and JUnit hold is printed, too. With --gate or --baseline it is decided here, and
-    the exit code is the verdict's: 0 pass, 1 fail, 3 errors, 4 cannot tell. Otherwise it is 0, as the file was written.
+    The verdict that HTML, Markdown and JUnit hold is printed, too. With --gate the exit code is the
+    verdict's: 0 pass, 1 fail, 3 errors, 4 cannot tell. Otherwise it is 0, as the file was written.
 
     Reports mask e-mail addresses, card numbers, credentials and the like. A .json file keeps them: it is the run itself
     ('agentunit convert RUN --mask' makes records to share).
@@ -152,7 +152,7 @@ def export(**received: Any) -> None:
             written = _write_portable(options)
         else:
             written, verdict = _write_report(options, chosen)
-    if verdict is not None and options.is_decided_here:
+    if verdict is not None and options.gates:
         remember_exit_code(verdict.exit_code)
     if target != STDOUT:
         click.echo(printable(f"{target}: {written}"))
@@ -160,7 +160,7 @@ def export(**received: Any) -> None:
         note_what_stays(options.references, options.store_path)
     if verdict is not None and verdict.verdict is not None:
         click.echo(printable_line(verdict.headline), err=True)
-        if options.is_decided_here:
+        if options.gates:
             raise click.exceptions.Exit(verdict.exit_code)
 
 

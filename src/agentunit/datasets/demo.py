@@ -7,7 +7,6 @@ from importlib.resources import as_file, files
 
 from agentunit.core.records import Record
 from agentunit.core.results import InputError
-from agentunit.traces.native import RecordFile
 
 DEMO = "demo"
 """What commands call the recording."""
@@ -29,5 +28,8 @@ DEMO_METRICS = (
 
 def demo_records() -> Iterator[Record | InputError]:
     """The records of the demo, as ``agentunit show demo`` scores them."""
+    # The list of what commands know is read without it.
+    from agentunit.traces.native import RecordFile
+
     with as_file(files("agentunit.datasets").joinpath("bundled").joinpath("demo.jsonl.gz")) as path:
         yield from RecordFile(path)

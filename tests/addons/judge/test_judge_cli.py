@@ -137,7 +137,7 @@ def test_the_spend_cap_of_a_run_holds_over_kills_and_resumes(tmp_path: Path, mon
 
 def test_the_judge_scores_and_what_it_took_stands_beside_the_agents(invoke: Any, server: JudgeServer) -> None:
     write_records()
-    result = invoke("score", "runs.jsonl", "-m", "faithfulness,cost", *judged(server, "--backend", "judge"))
+    result = invoke("score", "runs.jsonl", "-m", "faithfulness,cost", "--why", *judged(server, "--backend", "judge"))
     assert result.exit_code == 0, result.output
     assert re.search(r"faithfulness ↑ +0\.50 .* 2/2 +judge", result.stdout)
     assert "agent: $1.0000" in result.stdout
@@ -159,7 +159,7 @@ def test_a_second_run_asks_nothing_and_no_cache_asks_again(invoke: Any, server: 
 
 def test_repeats_tell_the_judge_from_the_cases(invoke: Any, server: JudgeServer) -> None:
     write_records(4)
-    result = invoke("score", "runs.jsonl", "-m", "faithfulness", *judged(server, "--judge-repeats", "3"))
+    result = invoke("score", "runs.jsonl", "-m", "faithfulness", "--why", *judged(server, "--judge-repeats", "3"))
     assert "Judge (asked 3 times)" in result.stdout
     assert "faithfulness: judge ± 0.00 on one answer, cases ± 0.58; 0% of the variance" in result.stdout
     assert "(each question 3 times)" in result.stderr
@@ -612,7 +612,7 @@ def test_the_notice_counts_the_cases_of_which_something_is_sent(invoke: Any, ser
     without = {"case": {"id": "none", "query": "Capital?"}, "outcome": {"output": "Paris."}}
     rows = [record("q0", "Paris"), record("q1", "Lyon"), *({**without, "case": {"id": f"n{k}"}} for k in range(4))]
     Path("runs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    result = invoke("score", "runs.jsonl", "-m", "faithfulness", *judged(server, "--no-cache"))
+    result = invoke("score", "runs.jsonl", "-m", "faithfulness", "--why", *judged(server, "--no-cache"))
     assert " of 2 cases go to judge-1" in result.stderr
     assert re.search(r"faithfulness ↑ .* 2/6 +judge", result.stdout)
 
@@ -642,7 +642,7 @@ def test_before_the_agent_ran_cases_that_only_tool_results_could_make_are_an_upp
 
 def test_several_models_are_a_panel(invoke: Any, server: JudgeServer) -> None:
     write_records()
-    asked = ["score", "runs.jsonl", "-m", "faithfulness", *judged(server, "--judge-model", "judge-2")]
+    asked = ["score", "runs.jsonl", "-m", "faithfulness", "--why", *judged(server, "--judge-model", "judge-2")]
     result = invoke(*asked)
     assert result.exit_code == 0, result.output
     assert "go to judge-1, judge-2 at" in result.stderr
@@ -680,7 +680,9 @@ def test_a_metric_is_calibrated_to_the_labels_of_a_run(invoke: Any, server: Judg
     found = json.loads(Path("mine.json").read_text(encoding="utf-8"))
     assert (found["metric"], found["models"]) == ("helpfulness", ["judge-1"])
     assert {each["value"] for each in found["examples"]} == {0.0, 1.0}
-    used = invoke("score", "shop", "-m", "helpfulness", "--param", "helpfulness.calibration=mine.json", *judged(server))
+    used = invoke(
+        "score", "shop", "-m", "helpfulness", "--param", "helpfulness.calibration=mine.json", "--why", *judged(server)
+    )
     assert re.search(r"agreement \d\.\d\d +on 24 labels|agreement \d\.\d\d", used.stdout), used.output
     for more, problem in (
         (["label", "--measure", "shop", "-m", "cost", "--calibrate", "x.json"], "cost cannot be calibrated"),

@@ -1073,7 +1073,7 @@ def test_a_session_that_does_not_use_it_pays_nothing(sandbox: Sandbox) -> None:
 def test_imports():
     ours = [name for name in sys.modules if name.startswith("agentunit.")]
     heavy = [name for name in ("msgspec", "click", "sqlite3", "yaml") if name in sys.modules]
-    assert (ours, heavy) == (["agentunit.moved", "agentunit.pytest_plugin"], [])
+    assert (ours, heavy) == (["agentunit.moved", "agentunit.public", "agentunit.pytest_plugin"], [])
 """,
         own_process=True,
     )

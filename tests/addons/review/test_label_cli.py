@@ -150,7 +150,7 @@ def test_labels_of_a_file_are_kept_and_show_everywhere(invoke: Invoke, run_id: s
 
 
 def test_without_labels_a_mean_is_called_one_and_a_gate_cannot_tell(invoke: Invoke, run_id: str) -> None:
-    shown = invoke("show", "last").stdout
+    shown = invoke("show", "last", "--why").stdout
     assert "80% ≥ 0.5" in shown
     assert "faithfulness is mean support, not a rate" in shown
     decided = invoke("show", "last", "-g", "faithfulness labeled >= 0.6")
