@@ -12,7 +12,7 @@ import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 PASSWORD = "correct horse"  # of a server that only this test can reach
@@ -66,12 +66,15 @@ class Server:
         """Let it take connections and give no answers, as one behind a broken network does."""
         processes = _processes_in(self._data)
         for process in processes:
-            os.kill(process, signal.SIGSTOP)
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGSTOP)
         try:
             yield
         finally:
             for process in processes:
-                os.kill(process, signal.SIGCONT)
+                # A worker of the server may have ended meanwhile.
+                with suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGCONT)
 
     def stop(self) -> None:
         """End it and remove its folder."""
