@@ -249,7 +249,7 @@ for engine in (None, "ray"):
     lines = bytearray()
     for case in run:
         append_scores(case, lines)
-    print(lines.decode(), [row.mean for row in run.summary().metrics])
+    print(json.dumps([lines.decode(), [row.mean for row in run.summary().metrics]]))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
     here, there = done.stdout.splitlines() or [done.stderr, ""]
