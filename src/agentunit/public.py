@@ -34,6 +34,7 @@ def publish(module: str, *classes: type) -> None:
 
     for each in classes:
         # Whoever reads annotations looks for their names in the module that the class names, and they are not there.
-        hints = get_type_hints(each, include_extras=True)
+        # The mark of dataclasses for fields that follow is no type, which Python 3.10 refuses.
+        hints = get_type_hints(each, localns={"KW_ONLY": object}, include_extras=True)
         each.__annotations__ = {name: hints[name] for name in get_annotations(each)}
         each.__module__ = module

@@ -69,8 +69,7 @@ def _fields(kind: Any) -> tuple[tuple[str, bool], ...]:
     if not (dataclasses.is_dataclass(kind) or issubclass(kind, Struct)):
         return ()
     names = kind.__struct_fields__ if issubclass(kind, Struct) else [field.name for field in dataclasses.fields(kind)]
-    # The mark of dataclasses for fields that follow is no type, which Python 3.10 refuses.
-    hints = get_type_hints(kind, localns={"KW_ONLY": object}, include_extras=True)
+    hints = get_type_hints(kind, include_extras=True)
     found = []
     for name in names:
         parts = list(_parts(hints[name]))
